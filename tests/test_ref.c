@@ -1048,6 +1048,8 @@ static void fills(void **state)
                 assert_true(fabs(mean) < 0.05 && fabs(square - 1) < 0.05);
             if (kind == FILL_NEGATIVE)
                 assert_true(mean < -4.5 && mean > -5.1);
+            if (kind == FILL_OPPOSED)
+                assert_true(mean > 4.5 && mean < 5.1);
             if (kind == FILL_GROWING) /* the mean of (1 + 11 t) squared */
                 assert_true(fabs(square - 52.3) < 3);
         }

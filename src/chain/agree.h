@@ -12,12 +12,12 @@ typedef struct Witness Witness;
  * may take; chain->executed says whether it was. */
 Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Program *program);
 
-/* The program as tile IR, with the definition that has its sizes, in a chain of its own, so that nothing is left in the one
- * at hand; of a sketch code with small tiles. NULL: something is missing. */
-Chain *agree_chain(Arena *arena, const Chain *chain, const Source *source, const Program *program);
+/* The program as tile IR, in a chain of its own, so that nothing is left in the one at hand; of a sketch code with small tiles,
+ * of some choices that one. NULL: something is missing. */
+Chain *agree_chain_with(Arena *arena, const Chain *chain, const Source *source, int tiles);
 
 /* What was found on a shape, in the arena of that. */
-Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *finding);
+Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *finding, int tiles);
 /* Whether the Kernels of another text, with the same definition, give what it says there; false as well where they cannot be
  * executed, or so many texts were tried that a check would take too long. */
 bool witness_agrees(Witness *w, const Source *source);

@@ -15,6 +15,8 @@
  *   Compute RowSum X and get m                  Compute RowSum X and get m; Compute Divide m, N and get new m
  *   Compute Divide s, BN and get m              Compute Divide s, N and get m               the length, not a tile's
  *   Compute RowSum X and accumulate s           Compute Mask X where j * BN + col(X) < N else 0, before it
+ *   Compute Add s, eps and get m                Compute Divide s, N and get m               in the other order, step by step
+ *   Compute Divide m, N and get new m           Compute Add m, eps and get new m
  *   Compute Relu C and get new C                (nothing)
  */
 #include "chain/vary.h"
@@ -47,6 +49,29 @@ static bool try_numbers(Beside *b)
 
 /* ---- order ----------------------------------------------------------------------------------------------- */
 
+/* `Add s, eps and get m; Divide m, N and get m`: the second of what the first is done to, and the first of what that gives. */
+static bool try_steps_exchanged(Beside *b, const Stmt *first, const Stmt *second)
+{
+    bool steps = first->op_known && second->op_known && first->n_args == 2 && second->n_args == 2 && first->dest && second->dest && expr_equal(first->dest, second->args[0]) &&
+                 op_info(first->op)->class == OPC_ELEMENT && op_info(second->op)->class == OPC_ELEMENT && expr_equal(second->args[0], second->dest);
+    Stmt *now = suggest_like(b->s, first), *then = suggest_like(b->s, second);
+
+    if (!steps)
+        return false;
+    now->op = second->op;
+    now->op_name = second->op_name;
+    then->op = first->op;
+    then->op_name = first->op_name;
+    now->args = arena_array(b->s->arena, Expr *, 2);
+    then->args = arena_array(b->s->arena, Expr *, 2);
+    now->args[0] = first->args[0];
+    now->args[1] = second->args[1];
+    then->args[0] = second->args[0];
+    then->args[1] = first->args[1];
+    Fix edits[] = {{first->span, suggest_text(b->s, now), NULL}, {second->span, suggest_text(b->s, then), NULL}};
+    return suggest_edits(b->s, edits, 2, "in the other order it is what the Operator says");
+}
+
 /* Two statements one after the other, of one tile. */
 static bool try_orders(Beside *b, const Block *block)
 {
@@ -56,7 +81,7 @@ static bool try_orders(Beside *b, const Block *block)
         bool related = second->kind == STMT_COMPUTE && result && second->n_args && expr_mentions(second->args[0], expr_base_name(result));
         if (related && !first->listed && !second->listed && first != second) {
             Fix edits[] = {{first->span, suggest_text(b->s, second), NULL}, {second->span, suggest_text(b->s, first), NULL}};
-            if (suggest_edits(b->s, edits, 2, "in the other order it is what the Operator says"))
+            if (suggest_edits(b->s, edits, 2, "in the other order it is what the Operator says") || try_steps_exchanged(b, first, second))
                 return true;
         }
         if (try_orders(b, &first->body) || try_orders(b, &first->orelse))
@@ -169,15 +194,25 @@ static bool try_means(Beside *b)
 
 typedef struct Shared {
     Suggester *s;
-    const Expr *own;  /* `h % kv_heads` */
+    const Expr *own;  /* `h % kv_heads`, `h div kv_heads` */
     const char *dim;  /* kv_heads */
+    const Stmt *grid; /* that has `h` */
     VEC(Fix) edits;
     const char *text; /* instead */
 } Shared;
 
+/* How many blocks there are along a coordinate of the grid; NULL: it has none of this name. */
+static const Expr *grid_extent(const Stmt *grid, const char *name)
+{
+    for (int i = 0; grid && i < grid->n_coords; i++)
+        if (grid->coords[i].name && strcmp(grid->coords[i].name, name) == 0)
+            return grid->coords[i].value;
+    return NULL;
+}
+
 static void note_shared(Shared *h, const Expr *e, const char *dim)
 {
-    if (!dim || !e || e->kind != EXPR_BINARY || e->op != EO_MOD || e->a->kind != EXPR_NAME)
+    if (!dim || !e || e->kind != EXPR_BINARY || (e->op != EO_MOD && e->op != EO_IDIV && e->op != EO_DIV) || e->a->kind != EXPR_NAME || e->b->kind != EXPR_NAME || !grid_extent(h->grid, e->a->name))
         return;
     if (!h->own) {
         h->own = e;
@@ -206,17 +241,14 @@ static bool try_shared(Shared *h, const Beside *b, const char *text)
     return suggest_edits(b->s, h->edits.data, h->edits.len, "consecutive ones share");
 }
 
-/* `kv_heads = h % kv_heads`, `kv_heads = h % group`: consecutive heads share one in a definition. */
+/* `kv_heads = h % kv_heads`, `kv_heads = h div kv_heads`, `kv_heads = h % group`: consecutive heads share one in a definition. */
 static bool try_groups(Beside *b)
 {
-    Shared h = {.s = b->s};
-    const Stmt *grid = block_find(&b->s->unit->body, STMT_GRID, NULL);
-    const Expr *all = NULL;
+    Shared h = {.s = b->s, .grid = block_find(&b->s->unit->body, STMT_GRID, NULL)};
+    const Expr *all;
 
     suggest_each(&b->s->unit->body, find_shared, &h);
-    for (int i = 0; h.own && grid && i < grid->n_coords; i++)
-        if (grid->coords[i].name && strcmp(grid->coords[i].name, h.own->a->name) == 0)
-            all = grid->coords[i].value;
+    all = h.own ? grid_extent(h.grid, h.own->a->name) : NULL;
     return h.own && ((all && try_shared(&h, b, arena_printf(b->s->arena, "%s div (%s div %s)", h.own->a->name, suggest_expr(b->s, all), h.dim))) ||
                      try_shared(&h, b, arena_printf(b->s->arena, "%s div %s", h.own->a->name, suggest_expr(b->s, h.own->b))));
 }

@@ -110,18 +110,9 @@ static bool try_done_alike(Vary *v)
 
 static const OpId ARITHMETIC[] = {OP_MULTIPLY, OP_ADD, OP_SUBTRACT, OP_DIVIDE};
 
-/* `Add X, 0`, `Multiply X, 1`, `Cast X, fp32`: the same elements again. */
-static bool is_same_again(const Stmt *s)
-{
-    const Expr *by = is_element(s) && s->n_args == 2 ? s->args[1] : NULL;
-    bool none = by && ((by->kind == EXPR_INT && by->i == 0) || (by->kind == EXPR_FLOAT && by->f == 0));
-
-    return none ? s->op == OP_ADD || s->op == OP_SUBTRACT : by && expr_is_one(by) && (s->op == OP_MULTIPLY || s->op == OP_DIVIDE);
-}
-
 static bool try_column_in(Vary *v, const Stmt *s)
 {
-    for (size_t k = 0; is_same_again(s) && k < TW_COUNT(ARITHMETIC); k++)
+    for (size_t k = 0; vary_copies(s) && k < TW_COUNT(ARITHMETIC); k++)
         for (int i = 0; i < v->columns.len; i++) {
             Stmt *changed = suggest_like(v->s, s);
 
@@ -387,12 +378,20 @@ typedef bool Change(Vary *v, const Stmt *s);
 
 static bool try_changed(Vary *v)
 {
-    static Change *const changes[] = {try_siblings, try_result, try_transposed, try_operands};
+    static Change *const changes[] = {try_siblings, try_result, try_transposed};
 
     for (size_t k = 0; k < TW_COUNT(changes); k++)
         for (int i = 0; i < v->computes.len; i++)
             if (changes[k](v, v->computes.data[i]))
                 return true;
+    return false;
+}
+
+static bool try_all_operands(Vary *v)
+{
+    for (int i = 0; i < v->computes.len; i++)
+        if (try_operands(v, v->computes.data[i]))
+            return true;
     return false;
 }
 
@@ -451,10 +450,20 @@ bool propose_missing_stmt(Suggester *s)
 
 bool propose_changed_stmt(Suggester *s)
 {
-    return vary_each(s, try_changed) || vary_each(s, try_columns);
+    return vary_each(s, try_changed);
+}
+
+bool propose_other_operand(Suggester *s)
+{
+    return vary_each(s, try_all_operands) || vary_each(s, try_columns);
 }
 
 bool propose_moved_stmt(Suggester *s)
 {
-    return vary_each(s, try_elsewhere) || vary_each(s, try_without);
+    return vary_each(s, try_elsewhere);
+}
+
+bool propose_one_less(Suggester *s)
+{
+    return vary_each(s, try_without);
 }

@@ -7,6 +7,9 @@
  *   where col(S) < row(S)                where col(S) <= row(S)
  *   [taps = k]                           [taps = 2 - k]                         from the other end
  *   for j = s * n:tiles                  for j = s * n:min((s + 1) * n, tiles)  a part of its own
+ *   where col(S) < len                   where j * BN + col(S) < len            where the tile begins
+ *   Id[i + row]                          Id[i * BM + row]                       elements, not tiles
+ *   [pages = j]                          [pages = Table[b, j]]                  as another Copy has it
  *   [L = h]                              [L = m]                                another of its kind
  *   for j = 0:ceil(N / BN) - 1           for j = 0:ceil(N / BN)                 one more, one less; without a part
  */
@@ -22,6 +25,7 @@ typedef struct Site {
     Span span;
     Expr *root;
     Role role;
+    const char *dim; /* of a coordinate; NULL: by its place */
 } Site;
 
 static bool try_site(Site *t, const char *label)
@@ -168,6 +172,50 @@ static bool try_own_part(Site *t, Expr *e)
     return false;
 }
 
+/* ---- places ------------------------------------------------------------------------------------- */
+
+static bool is_place(const Expr *e)
+{
+    return (e->kind == EXPR_CALL || e->kind == EXPR_NAME) && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
+}
+
+/* `j * BN + col(S)` for `col(S)`, `i * BM` for `i`. */
+static bool try_tile_begin(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+    Cuts cuts = cuts_of(t->v->s);
+    bool place = is_place(e);
+
+    for (int i = 0; (place || e->kind == EXPR_NAME) && t->role != BOUND && i < cuts.list.len; i++) {
+        const Cut *cut = &cuts.list.data[i];
+        Expr was = *e;
+
+        if (!cut->coord || !cut->size || !vary_has(&t->v->counters, cut->coord) || (!place && strcmp(cut->coord, e->name) != 0))
+            continue;
+        Expr *begin = expr_binary(arena, EO_MUL, expr_name(arena, cut->coord), expr_name(arena, cut->size));
+        if (try_as(t, e, place ? *expr_binary(arena, EO_ADD, begin, &was) : *begin, "elements, from where the tile begins"))
+            return true;
+    }
+    return false;
+}
+
+/* The coordinate along the same dimension that another Copy has. */
+static bool try_as_elsewhere(Site *t, Expr *e)
+{
+    bool whole = t->role == COORDINATE && e == t->root && t->dim;
+
+    for (int i = 0; whole && i < t->v->all.len; i++) {
+        const Stmt *copy = t->v->all.data[i];
+
+        for (int k = 0; copy->kind == STMT_COPY && k < copy->n_coords; k++) {
+            const Coord *c = &copy->coords[k];
+            if (c->name && c->value && strcmp(c->name, t->dim) == 0 && !expr_equal(c->value, e) && try_as(t, e, *c->value, "as another Copy has it"))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* ---- names --------------------------------------------------------------------------------------- */
 
 static bool try_names(Site *t, Expr *e, const Names *names, const char *label)
@@ -278,9 +326,9 @@ static bool try_nodes(Site *t, Expr *e, Change *change)
     return change(t, e) || try_nodes(t, e->a, change) || try_nodes(t, e->b, change);
 }
 
-static bool try_expr(Vary *v, const Stmt *stmt, const Expr *e, Role role, Change *change)
+static bool try_expr(Vary *v, const Stmt *stmt, const Expr *e, Role role, const char *dim, Change *change)
 {
-    Site t = {v, stmt, e ? e->span : stmt->span, NULL, role};
+    Site t = {v, stmt, e ? e->span : stmt->span, NULL, role, dim};
 
     if (!e || e->span.end <= e->span.start)
         return false;
@@ -296,15 +344,15 @@ static bool is_number(const Stmt *s)
 
 static bool try_stmt(Vary *v, const Stmt *s, Change *change)
 {
-    if (try_expr(v, s, s->where, CONDITION, change) || ((is_number(s) || s->kind == STMT_COMPUTE || s->kind == STMT_INDEX) && try_expr(v, s, s->value, VALUE, change)))
+    if (try_expr(v, s, s->where, CONDITION, NULL, change) || ((is_number(s) || s->kind == STMT_COMPUTE || s->kind == STMT_INDEX) && try_expr(v, s, s->value, VALUE, NULL, change)))
         return true;
     for (int i = 0; s->kind == STMT_COPY && i < s->n_coords; i++)
-        if (try_expr(v, s, s->coords[i].value, COORDINATE, change))
+        if (try_expr(v, s, s->coords[i].value, COORDINATE, s->coords[i].name, change))
             return true;
     for (int i = 0; s->kind == STMT_COMPUTE && i < s->n_args; i++)
-        if (s->args[i]->kind != EXPR_NAME && try_expr(v, s, s->args[i], VALUE, change))
+        if (s->args[i]->kind != EXPR_NAME && try_expr(v, s, s->args[i], VALUE, NULL, change))
             return true;
-    return s->kind == STMT_FOR && (try_expr(v, s, s->lo, BOUND, change) || try_expr(v, s, s->hi, BOUND, change));
+    return s->kind == STMT_FOR && (try_expr(v, s, s->lo, BOUND, NULL, change) || try_expr(v, s, s->hi, BOUND, NULL, change));
 }
 
 static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
@@ -316,7 +364,7 @@ static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
     return false;
 }
 
-static Change *const LIKELY[] = {try_exchanged, try_other_sign, try_other_function, try_reversed, try_own_part, try_negated};
+static Change *const LIKELY[] = {try_own_part, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
 
 static bool try_likely(Vary *v)

@@ -335,35 +335,6 @@ bool propose_copy_to_shared(Suggester *s)
     return false;
 }
 
-/* The operand's name alone: what stands for it then is transposed as it was. */
-static bool try_widened(Suggester *s, const Expr *operand, DType type)
-{
-    const char *indent = suggest_indent(s, s->stmt->span.start), *wide = arena_printf(s->arena, "%s_%s", operand->name, dtype_name(type));
-    const char *lines = arena_printf(s->arena, "Copy %s from shared to register\n%sCompute Cast %s, %s and get %s\n%sCopy %s from register to shared\n%s",
-                                     operand->name, indent, operand->name, dtype_name(type), wide, indent, wide, indent);
-    const Fix edits[] = {{{s->stmt->span.start, s->stmt->span.start}, lines, NULL}, {operand->span, wide, NULL}};
-
-    return suggest_edits(s, edits, (int)TW_COUNT(edits), "widen it on its way");
-}
-
-/* Of a sketch: an operand that is an Input of 8 bits. */
-bool propose_widened(Suggester *s)
-{
-    static const DType types[] = {DT_BF16, DT_F16};
-
-    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_GEMM && i < s->stmt->n_args; i++) {
-        const Expr *e = s->stmt->args[i];
-
-        while (e->kind == EXPR_TRANSPOSE)
-            e = e->a;
-        const Stmt *decl = e->kind == EXPR_NAME ? block_find(&s->unit->body, STMT_INPUT, e->name) : NULL;
-        for (size_t k = 0; decl && decl->has_dtype && dtype_bytes(decl->dtype) == 1 && k < TW_COUNT(types); k++)
-            if (try_widened(s, e, types[k]))
-                return true;
-    }
-    return false;
-}
-
 /* A tile that is computed, in registers: its Allocate and its Copies. */
 bool propose_registers(Suggester *s)
 {

@@ -293,6 +293,7 @@ bool propose_copied_stage(Suggester *s)
 typedef struct Bound {
     const Ring *ring;
     const Expr *hi; /* NULL: none was found */
+    const Expr *condition; /* whose bound it is */
 } Bound;
 
 static void find_bound(void *user, const Stmt *stmt)
@@ -304,7 +305,7 @@ static void find_bound(void *user, const Stmt *stmt)
         for (int k = 0; k < b->ring->copies.len; k++)
             copies |= stmt->body.data[i] == b->ring->copies.data[k];
     if (copies && stmt->where && stmt->where->kind == EXPR_BINARY && stmt->where->op == EO_LT)
-        b->hi = stmt->where->b;
+        b->hi = stmt->where->b, b->condition = stmt->where;
 }
 
 /* `for k = 0:n - 1` round Copies of tiles up to n. */
@@ -317,6 +318,23 @@ bool propose_all_turns(Suggester *s)
         return false;
     suggest_each(&ring.loop->body, find_bound, &bound);
     return bound.hi && !expr_equal(bound.hi, ring.loop->hi) && suggest_edit(s, ring.loop->hi->span, suggest_expr(s, bound.hi), "a turn for every tile that is copied");
+}
+
+/* `if k + 3 < n` round Copies of tile k + 2: as far as these are tiles. */
+bool propose_guard(Suggester *s)
+{
+    Ring ring = ring_of(s, NULL);
+    Bound bound = {.ring = &ring};
+    const Stmt *copy = ring.copies.len ? ring.copies.data[0] : NULL;
+
+    if (!ring.loop || !copy || !ring.loop->hi)
+        return false;
+    suggest_each(&ring.loop->body, find_bound, &bound);
+    for (int i = 0; bound.condition && i < copy->n_coords; i++)
+        if (copy->coords[i].value && expr_mentions(copy->coords[i].value, ring.loop->name) && !expr_equal(copy->coords[i].value, bound.condition->a) &&
+            suggest_edit(s, bound.condition->a->span, suggest_expr(s, copy->coords[i].value), "for every tile that there is"))
+            return true;
+    return false;
 }
 
 /* ---- as many stages as that takes ------------------------------------------------------------------- */

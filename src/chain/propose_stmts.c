@@ -737,6 +737,25 @@ bool propose_last_store(Suggester *s)
     return e.found && suggest_edit(s, suggest_line(s, e.found->span), "", "store it once, at the end");
 }
 
+/* The next tile instead of one that another Copy has written, or an Output that none has. */
+bool propose_other_place(Suggester *s)
+{
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && !s->stmt->listed ? s->stmt : NULL;
+    bool strict = s->strict, found = false;
+
+    s->strict = s->agrees && s->stage == s->agrees;
+    for (int i = 0; copy && !found && i < copy->n_coords; i++)
+        if (copy->coords[i].value && copy->coords[i].value->kind == EXPR_INT)
+            found = suggest_edit(s, copy->coords[i].value->span, arena_printf(s->arena, "%lld", (long long)copy->coords[i].value->i + 1), "the next tile");
+    for (int i = 0; copy && s->unit && !found && i < s->unit->body.len; i++) {
+        const Stmt *output = s->unit->body.data[i];
+        if (output->kind == STMT_OUTPUT && copy->as && strcmp(output->name, copy->as) != 0)
+            found = suggest_edit(s, copy->as_span, output->name, "the other output");
+    }
+    s->strict = strict;
+    return found;
+}
+
 enum { MOST_MOVED = 4 };
 
 /* Moves the statement behind a loop round it; what the loop copies for it alone goes with it. */

@@ -113,11 +113,18 @@ bool propose_both_products(Suggester *s)
 
 /* ---- factors of each turn ----------------------------------------------------------------------------- */
 
+static bool adds_to(const Stmt *s, const char *tile)
+{
+    bool sum = s->kind == STMT_COMPUTE && s->op_known && s->dest && expr_is_name(s->dest, tile);
+
+    return sum && (s->result == RESULT_ACCUMULATE || (s->op == OP_ADD && s->n_args == 2 && (expr_is_name(s->args[0], tile) || expr_is_name(s->args[1], tile))));
+}
+
 /* The statement of the block that adds to a tile. */
 static const Stmt *sum_in(const Block *block, const char *tile)
 {
     for (int i = 0; i < block->len; i++)
-        if (block->data[i]->kind == STMT_COMPUTE && block->data[i]->result == RESULT_ACCUMULATE && expr_is_name(block->data[i]->dest, tile))
+        if (adds_to(block->data[i], tile))
             return block->data[i];
     return NULL;
 }
@@ -162,7 +169,7 @@ bool propose_each_turn(Suggester *s)
 
     for (int i = 0; factor && s->unit && i < s->unit->body.len; i++) {
         const Stmt *loop = s->unit->body.data[i], *sum = loop->kind == STMT_FOR && loop->span.start < stmt->span.start ? sum_in(&loop->body, stmt->args[0]->name) : NULL;
-        const Expr *added = sum && sum->n_args ? sum->args[0] : NULL;
+        const Expr *added = sum && sum->n_args ? sum->args[sum->n_args == 2 && expr_is_name(sum->args[0], stmt->args[0]->name)] : NULL;
         if (!added || !block_mentions(&loop->body, stmt->args[1]->name))
             continue;
         if (sum->op_known && sum->op == OP_GEMM)

@@ -85,7 +85,7 @@ static const Row TABLE[] = {
     {TW0448, {propose_kept}},
     {TW0449, {propose_own_rescale}},
     {TW0450, {propose_store}},
-    {TW0451, {propose_removal, propose_behind_the_loop, propose_last_store}},
+    {TW0451, {propose_other_place, propose_removal, propose_behind_the_loop, propose_last_store}},
     {TW0452, {propose_coordinates, propose_added}},
     {TW0453, {propose_coordinates, propose_axis, propose_unconditional}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
@@ -95,7 +95,7 @@ static const Row TABLE[] = {
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
-    {TW0523, {propose_agreement, propose_likely_exprs, propose_missing_stmt, propose_changed_stmt, propose_other_exprs, propose_moved_stmt}},
+    {TW0523, {propose_lacking_op, propose_agreement, propose_likely_exprs, propose_missing_stmt, propose_exchanged_operands, propose_lacking_stmt, propose_changed_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_copied_dimension, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
@@ -114,7 +114,7 @@ static const Row TABLE[] = {
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
     {TW0729, {propose_place}},
-    {TW0730, {propose_own_stage, propose_copied_stage, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
+    {TW0730, {propose_own_stage, propose_copied_stage, propose_guard, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
     {TW0733, {propose_rescale, propose_unconditional}},
     {TW0734, {propose_masked_copy}},
@@ -309,6 +309,17 @@ static const char *edited(Arena *arena, const Source *source, Span span, const c
     str_add(&out, text);
     str_addn(&out, source->text + span.end, source->len - (size_t)span.end);
     return str_text(&out);
+}
+
+/* What the stage says of an edited text. */
+static const Diags *asked(Suggester *s, Arena *own, const char *text)
+{
+    Source *source = arena_new_of(own, Source);
+    Diags *diags = diags_new(own, source);
+
+    *source = (Source){"trial", text, strlen(text)};
+    s->stage(chain_like(own, s->chain, diags), source, s->fragment);
+    return diags;
 }
 
 /* Said of the same words elsewhere: one name that is wrong in several places. */
@@ -705,6 +716,36 @@ static void drop_repeats(Suggester *s)
     diags->list.len = kept;
 }
 
+static bool same_fix(const Diag *a, const Diag *b)
+{
+    return a->fix.text && b->fix.text && a->fix.span.start == b->fix.span.start && a->fix.span.end == b->fix.span.end && strcmp(a->fix.text, b->fix.text) == 0;
+}
+
+/* Warnings that the edit of the one of this code does away with as well came of the same mistake; what has that edit itself
+ * says it better. */
+static void drop_mended(Suggester *s, DiagCode code)
+{
+    Diags *diags = s->chain->diags;
+    Arena *own = arena_new(arena_heap(s->chain->arena));
+    const Diags *after = NULL;
+    Diag of = {0};
+    int kept = 0;
+
+    for (int i = 0; i < diags->list.len && !after; i++) {
+        of = diags->list.data[i];
+        if (of.code == code && of.source == s->source && of.fix.text)
+            after = asked(s, own, edited(own, s->source, of.fix.span, of.fix.text));
+    }
+    for (int i = 0; i < diags->list.len && after; i++) {
+        const Diag *d = &diags->list.data[i];
+        if (d->code == code || d->source != s->source || same_fix(d, &of) || count_like(after, d))
+            diags->list.data[kept++] = *d;
+    }
+    if (after)
+        diags->list.len = kept;
+    arena_free(own);
+}
+
 static int suggest_best_setting(Suggester *s, int most)
 {
     s->loose = s->diag->code == TW0605;
@@ -766,6 +807,8 @@ void suggest_of(Chain *chain, const Source *source, const Program *program, Sugg
         if (s.diag->code == code && s.diag->source == source)
             suggest_best(&s, TRIES_FOR_ALL);
     }
-    if (chain->edits)
+    if (chain->edits) {
+        drop_mended(&s, code);
         drop_repeats(&s);
+    }
 }

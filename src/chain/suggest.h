@@ -96,12 +96,14 @@ Proposal propose_declared, propose_nearest, propose_function, propose_other_name
 /* propose_stmts.c */
 Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_other_axis, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_scheduled, propose_fewer_operands, propose_untransposed, propose_reshaped,
-    propose_other_transposes, propose_turned_product, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_whole_division,
+    propose_other_transposes, propose_turned_product, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_other_place, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean;
 /* propose_memory.c */
-Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_widened, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
+Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose, propose_define_shape, propose_to_output, propose_renamed_tile, propose_other_sum;
+/* propose_widened.c */
+Proposal propose_widened;
 /* propose_foreign.c */
 Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end, propose_type_word, propose_times, propose_stage_word;
 /* propose_formula.c */
@@ -113,7 +115,7 @@ Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_t
 /* propose_loops.c */
 Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
-Proposal propose_stage, propose_copied_stage, propose_all_turns, propose_prologue, propose_ring, propose_own_stage, propose_stage_of_operand;
+Proposal propose_stage, propose_copied_stage, propose_all_turns, propose_guard, propose_prologue, propose_ring, propose_own_stage, propose_stage_of_operand;
 /* propose_copies.c */
 Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs, propose_one_axis, propose_sketch_grid, propose_some_copy;
 /* propose_stream.c */
@@ -129,8 +131,10 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_us
 Proposal propose_agreement;
 /* propose_exprs.c */
 Proposal propose_likely_exprs, propose_other_exprs;
+/* propose_lacking.c */
+Proposal propose_lacking_op, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */
-Proposal propose_missing_stmt, propose_changed_stmt, propose_moved_stmt;
+Proposal propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less;
 /* propose_join.c */
 Proposal propose_joined;
 /* propose_top.c */

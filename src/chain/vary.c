@@ -58,8 +58,8 @@ static void note_tiles(void *user, const Stmt *s)
         vec_push(v->s->arena, &v->computes, s);
     for (int i = 0; i < s->n_with; i++) /* the state of a softmax */
         add_name(v, &v->columns, expr_base_name(s->with[i]));
-    if (s->kind == STMT_ALLOCATE && s->space != SPACE_GLOBAL && one_wide(s))
-        add_name(v, &v->columns, s->name);
+    if (s->kind == STMT_ALLOCATE && s->space != SPACE_GLOBAL)
+        add_name(v, one_wide(s) ? &v->columns : &v->tiles, s->name);
     if (s->kind == STMT_COPY) {
         const Stmt *tensor = unit_tensor(v->kernel, copy_tensor(s) ? copy_tensor(s) : s->name);
         bool column = s->has_shape ? one_wide(s) : tensor && one_wide(tensor);
@@ -95,6 +95,15 @@ static void note_numbers(void *user, const Stmt *s)
     for (int i = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && i < s->n_shape; i++)
         if (s->shape[i]->kind == EXPR_NAME)
             add_name(v, &v->sizes, s->shape[i]->name);
+}
+
+bool vary_copies(const Stmt *s)
+{
+    bool element = s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == OPC_ELEMENT && s->n_args == 2;
+    const Expr *by = element ? s->args[1] : NULL;
+    bool none = by && ((by->kind == EXPR_INT && by->i == 0) || (by->kind == EXPR_FLOAT && by->f == 0));
+
+    return none ? s->op == OP_ADD || s->op == OP_SUBTRACT : by && expr_is_one(by) && (s->op == OP_MULTIPLY || s->op == OP_DIVIDE);
 }
 
 /* ---- entry --------------------------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ const Unit *vary_definition(const Suggester *s);
 Vary vary_kernel(Suggester *s, const Unit *kernel);
 bool vary_has(const Names *names, const char *name);
 
+/* `Add X, 0`, `Multiply X, 1`: the same elements again. */
+bool vary_copies(const Stmt *s);
+
 /* Tries a Kernel, that of the diagnostic first, and then the others. */
 typedef bool VaryKernel(Vary *v);
 bool vary_each(Suggester *s, VaryKernel *f);

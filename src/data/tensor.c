@@ -244,6 +244,10 @@ static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_
         for (int64_t j = 0; j < n; j++)
             row[j] = -fabs(row[j]) - 4;
         break;
+    case FILL_OPPOSED:
+        for (int64_t j = 0; j < n; j++)
+            row[j] = fabs(row[j]) + 4;
+        break;
     case FILL_UNIFORM:
         for (int64_t j = 0; j < n; j++)
             row[j] = 2 * rng_uniform(&draw->rng) - 1;

@@ -44,7 +44,7 @@ Word lex_word(const char *text, size_t len)
     };
 
     for (size_t i = 0; i < TW_COUNT(words); i++)
-        if (text_is(text, len, words[i].text))
+        if ((text[0] | 0x20) == words[i].text[0] && text_is(text, len, words[i].text))
             return words[i].word;
     return WORD_NONE;
 }

@@ -361,6 +361,8 @@ static FillKind fill_of(FillKind fill, int input, int inputs)
     bool elsewhere = fill == FILL_SMALL_FIRST ? input > 0
                                               : (fill == FILL_BARRED || fill == FILL_HIDDEN) && input < inputs - 1;
 
+    if (fill == FILL_OPPOSED && input % 2 == 0)
+        return FILL_NEGATIVE;
     return elsewhere ? FILL_NORMAL : fill;
 }
 

@@ -246,7 +246,7 @@ static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_
         break;
     case FILL_OPPOSED:
         for (int64_t j = 0; j < n; j++)
-            row[j] = fabs(row[j]) + 4;
+            row[j] = 2 * fabs(row[j]) + 1;
         break;
     case FILL_UNIFORM:
         for (int64_t j = 0; j < n; j++)

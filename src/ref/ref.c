@@ -355,14 +355,20 @@ static void fill_input(Ref *ref, const DefValue *value, Tensor *t, FillKind fill
         tensor_fill(t, fill, seed);
 }
 
+static void negate(Tensor *t)
+{
+    int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t);
+
+    for (int64_t i = 0; i < count; i++, tensor_step(t, t->rank, at))
+        tensor_set(t, at, -tensor_get(t, at));
+}
+
 /* What a fill of all inputs is for one of them. */
 static FillKind fill_of(FillKind fill, int input, int inputs)
 {
     bool elsewhere = fill == FILL_SMALL_FIRST ? input > 0
                                               : (fill == FILL_BARRED || fill == FILL_HIDDEN) && input < inputs - 1;
 
-    if (fill == FILL_OPPOSED && input % 2 == 0)
-        return FILL_NEGATIVE;
     return elsewhere ? FILL_NORMAL : fill;
 }
 
@@ -380,6 +386,8 @@ bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, 
         if (!inputs[i])
             return false;
         fill_input(ref, def->inputs.data[i], inputs[i], fill_of(fill, i, def->inputs.len), rng_next(&seeds));
+        if (fill == FILL_OPPOSED && i % 2 == 1 && dtype_is_float(inputs[i]->dtype))
+            negate(inputs[i]);
     }
     for (int i = 0; i < def->outputs.len; i++) {
         outputs[i] = make_tensor(ref, def->outputs.data[i], error);

@@ -226,7 +226,7 @@ for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     # shellcheck disable=SC2086
     try ../tests/gen/words_along_sums --set M=8 --set splits=4 --target $t --bind N=33 --bind K=72
 done
-loads 1000 words_along_sums "--set M=8 --set Group=128 --set K=1024 --set N=64" # 3 kernels: 2 x 65,536 / 8 words, as many scales
+loads 1200 words_along_sums "--set M=8 --set Group=128 --set K=1024 --set N=64" # 3 kernels: 2 x 65,536 / 8 words, as many scales
 # Elements that lie beside each other come several at once, of several operations, too.
 loads 100 pairs_turned "--set D=64" --bind L=5 --bind H=8
 loads 110 four_taps "" --bind b=2 --bind n=8 --bind C=256

@@ -55,6 +55,9 @@ again()
     fi
 }
 
+for d in 64 72 96 128; do
+    whole ../../ops/differential_attention sm_90a --set HeadDim=$d # two softmaxes, whose sums are revised apart
+done
 again power_of_scores sm_80 --set D=96
 again cosine_of_rows sm_90a
 for heads in 16 64; do

@@ -101,6 +101,7 @@ static void masks_decide_indices(void **state)
 }
 
 /* What a turn adds whose elements are all masked, and whether the loop leaves such turns out. */
+#define BOTH "    %E = exp2 %T : fp32<64x32>\n    %F = exp2 %V : fp32<64x32>\n    %P = add %E, %F : fp32<64x32>\n"
 static const struct Turn {
     const char *added;
     bool left_out;
@@ -110,6 +111,10 @@ static const struct Turn {
     {"    %E = exp2 %T : fp32<64x32>\n    %P = divide %E, %Z else 1 : fp32<64x32>\n", false},
     {"    %E = exp2 %T : fp32<64x32>\n    %P = divide %E, %Z : fp32<64x32>\n", false},
     {"    %E = exp2 %T : fp32<64x32>\n    %P = divide %Z, %E else 0 : fp32<64x32>\n", false},
+    {"    %V = mask %S where j * 32 + col <= m * 64 + row else -inf : fp32<64x32>\n" BOTH, true},
+    {"    %V = mask %S where j * 32 + col <= m * 64 + row and m * 64 + row - (j * 32 + col) < 70 else -inf : fp32<64x32>\n" BOTH, true},
+    {"    %V = mask %S where j * 32 + col <= m * 64 + row + 40 else -inf : fp32<64x32>\n" BOTH, true},
+    {"    %V = mask %S where m * 64 + row <= j * 32 + col else -inf : fp32<64x32>\n" BOTH, false},
 };
 
 static void dead_turns_go(void **state)

@@ -23,7 +23,8 @@ enum {
     LANE_BYTES = 4 * 32 * TARGET_GROUP_WARPS,
     MOST_MASKED = 192, /* registers of tiles in a turn for a product to go on beside masks in many steps, */
     MOST_SCORED = 140, /* such masks of scores, */
-    MOST_BESIDE = 208  /* and polynomials */
+    MOST_BESIDE = 208, /* polynomials, */
+    MOST_REVISED = 208 /* and the rare path of another sum's revision */
 };
 
 typedef struct Pending {
@@ -260,8 +261,8 @@ static bool revises_sum(const TileOp *op)
 }
 
 /* Whether a loop's turn revises sums of products apart from each other, those of two
- * softmaxes, say. With each in flight round the other's cold path, ptxas 13.0 serializes
- * all products (C7514). */
+ * softmaxes, say, and fills its registers. With each in flight round the other's cold path, ptxas 13.0 serializes
+ * all products then (C7514). */
 static bool revises_several(const TileBlock *block, bool turn)
 {
     int n = 0;
@@ -271,7 +272,7 @@ static bool revises_several(const TileBlock *block, bool turn)
         n += revises_sum(op);
         for (int k = 0; k < op->n_regions; k++) inside |= revises_several(op->regions[k], op->kind == TILE_FOR);
     }
-    return (turn && n > 1) || inside;
+    return (turn && n > 1 && issue_registers(block) > MOST_REVISED) || inside;
 }
 
 int issue_registers(const TileBlock *body)

@@ -11,7 +11,8 @@
  *         full full part part dead         after    for j = 0:hi { mask ... unless full(j) }
  *
  * Iterations that are not live are dropped from the ends of the loop when it is
- * proved that an iteration whose masked tile is constant leaves every carried
+ * proved that an iteration whose masked tiles are constant, all those that the same
+ * part of a condition makes dead, leaves every carried
  * value as it was, but where another loop reads the same rows from shared memory, all of them. Full iterations skip the masking; where none is full, those that
  * meet a part of the condition as a whole skip that part. Causal, window, prefix and
  * padding masks all come out of this one analysis.
@@ -192,10 +193,35 @@ static void softmax_facts(Facts *facts, const TileOp *op)
     facts->of[op->results[3]->id] = constant(1);
 }
 
-static void learn(Facts *facts, const TileOp *op, const TileOp *dead_mask)
+/* Conditions on the counter under which masks of a loop keep something, by operation; NULL: it is no mask. */
+typedef struct Lives {
+    const Aff **of;
+} Lives;
+
+static Lives lives_of(TileProgram *program, const TileBlock *body)
+{
+    Lives lives = {arena_array(program->arena, const Aff *, body->ops.len)};
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (op->kind != TILE_MASK) continue;
+        Extent x = {program, op->args[0]->type.rows, op->args[0]->type.cols};
+        lives.of[i] = project(&x, op->cond, true);
+    }
+    return lives;
+}
+
+/* Whether a mask that keeps something under it keeps nothing where the conjunct does not hold. */
+static bool demands(AffCtx *aff, const Aff *live, const Aff *conjunct)
+{
+    if (!live || live == conjunct) return live != NULL;
+    if (live->kind == AFF_AND) return demands(aff, live->a, conjunct) || demands(aff, live->b, conjunct);
+    return aff_never(aff, aff_and(aff, live, aff_not(aff, conjunct)));
+}
+
+static void learn(Facts *facts, const TileOp *op, bool dead)
 {
     Fact f = {UNKNOWN, 0, 0};
-    if (op == dead_mask) {
+    if (dead) {
         f = constant(op->number);
     } else {
         switch (op->kind) {
@@ -235,9 +261,8 @@ static void learn_outer_fills(Facts *facts, const TileBlock *block)
     }
 }
 
-/* Whether an iteration in which `mask` keeps nothing changes nothing. */
-static bool dead_iteration_is_identity(TileProgram *program, TileKernel *kernel, const TileOp *loop,
-                                       const TileOp *mask)
+/* Whether an iteration changes nothing in which the conjunct does not hold, so that no mask that demands it keeps anything. */
+static bool dead_iteration_is_identity(TileProgram *program, TileKernel *kernel, const TileOp *loop, const Lives *lives, const Aff *conjunct)
 {
     const TileBlock *body = loop->regions[0];
     Facts facts = {program->arena, loop, arena_array(program->arena, Fact, kernel->next_value)};
@@ -256,7 +281,7 @@ static bool dead_iteration_is_identity(TileProgram *program, TileKernel *kernel,
         }
         bool adds_nothing = op->kind == TILE_STORE && op->onto && is_number(fact_of(&facts, op->args[0]), 0);
         if (tile_op_has_effect(op) && !adds_nothing) return false;
-        learn(&facts, op, mask);
+        learn(&facts, op, demands(program->aff, lives->of[i], conjunct));
     }
     return false;
 }
@@ -298,20 +323,28 @@ static void note_axes(Tightening *t, const Aff *bound, int sign)
     if (fewer >= 0) t->fewer = fewer;
 }
 
-/* live is a conjunct: keep only counters for which it can hold. */
-static void tighten(Tightening *t, const Aff *live)
+/* Whether a conjunct bounds the counter: c j + rest <= 0. */
+static bool is_bound(const Tightening *t, const Aff *live, int64_t *c, const Aff **rest)
 {
     AffCtx *aff = t->program->aff;
+    const Aff *coef;
+    if (live->kind != AFF_LE) return false;
+    if (!aff_linear(aff, aff_sub(aff, live->a, live->b), t->loop->var, &coef, rest)) return false;
+    return aff_is_const(coef, c) && *c != 0 && *c != INT64_MIN;
+}
+
+/* Keeps only counters for which live can hold, if the others change nothing. */
+static void tighten(Tightening *t, const Lives *lives, const Aff *live)
+{
+    AffCtx *aff = t->program->aff;
+    const Aff *rest;
+    int64_t c;
     if (live->kind == AFF_AND) {
-        tighten(t, live->a);
-        tighten(t, live->b);
+        tighten(t, lives, live->a);
+        tighten(t, lives, live->b);
         return;
     }
-    const Aff *coef, *rest;
-    int64_t c;
-    if (live->kind != AFF_LE) return;
-    if (!aff_linear(aff, aff_sub(aff, live->a, live->b), t->loop->var, &coef, &rest)) return;
-    if (!aff_is_const(coef, &c) || c == 0 || c == INT64_MIN) return;
+    if (!is_bound(t, live, &c, &rest) || !dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) return;
     if (c > 0) { /* c j + rest <= 0 */
         const Aff *last = aff_scale(aff, rest, -1);
         t->loop->hi = aff_min(aff, t->loop->hi, aff_offset(aff, floor_quotient(aff, last, c), 1));
@@ -368,8 +401,9 @@ static int split_mask(TileProgram *program, TileKernel *kernel, TileBlock *block
 static bool every_turn_counts(TileProgram *program, TileKernel *kernel, const TileOp *loop)
 {
     const TileBlock *body = loop->regions[0];
+    Lives lives = lives_of(program, body);
     for (int i = 0; i < body->ops.len; i++)
-        if (body->ops.data[i]->kind == TILE_MASK && dead_iteration_is_identity(program, kernel, loop, body->ops.data[i])) return false;
+        if (lives.of[i] && dead_iteration_is_identity(program, kernel, loop, &lives, lives.of[i])) return false;
     return true;
 }
 
@@ -388,13 +422,14 @@ static void analyse_loop(TileProgram *program, TileKernel *kernel, const TileBlo
     AffCtx *aff = program->aff;
     TileBlock *body = loop->regions[0];
     Tightening t = {program, kernel, loop, -1, -1};
+    Lives lives = lives_of(program, body);
     bool all_turns = is_kept_for_all_turns(program, kernel, block, loop);
+    for (int i = 0; i < body->ops.len && !all_turns; i++)
+        if (lives.of[i]) tighten(&t, &lives, lives.of[i]);
     for (int i = 0; i < body->ops.len; i++) {
         TileOp *mask = body->ops.data[i];
         if (mask->kind != TILE_MASK) continue;
         Extent x = {program, mask->args[0]->type.rows, mask->args[0]->type.cols};
-        if (!all_turns && dead_iteration_is_identity(program, kernel, loop, mask))
-            tighten(&t, project(&x, mask->cond, true));
         const Aff *full = project(&x, mask->cond, false);
         if (!aff_never(aff, full)) mask->unless = full;
         else i = split_mask(program, kernel, body, i, &x);

@@ -317,10 +317,10 @@ static int carried(const TileOp *loop)
 static int turns_of(Emitter *e, const Ahead *w)
 {
     int registers = registers_ahead(w), turns = carried(w->loop) > LONG_TURN ? 1 : MOST_TURNS;
-    int64_t lo, hi;
+    int64_t least, most;
     while (turns > 1 && turns * registers > room_of(e, w)) turns--;
-    bool known = aff_is_const(w->loop->lo, &lo) && aff_is_const(w->loop->hi, &hi);
-    while (known && turns > 1 && hi - lo < turns) turns--;
+    aff_bounds(aff_sub(e->program->aff, w->loop->hi, w->loop->lo), &least, &most);
+    while (turns > 1 && most < turns) turns--;
     return turns;
 }
 

@@ -391,7 +391,7 @@ static bool try_as_defined(Vary *v)
     for (int i = 0; i < b.computes.len; i++)
         if (try_lengths(&b, &cuts, b.computes.data[i]) || try_ends(&b, &cuts, b.computes.data[i]))
             return true;
-    if (try_missing(&b) || try_turns(&b, &v->kernel->body))
+    if (try_missing(&b))
         return true;
     for (int i = 0; i < b.computes.len; i++)
         if (try_removal(&b, b.computes.data[i]))
@@ -402,4 +402,16 @@ static bool try_as_defined(Vary *v)
 bool propose_agreement(Suggester *s)
 {
     return vary_each(s, try_as_defined);
+}
+
+static bool try_more_turns(Vary *v)
+{
+    Beside b = {v->s, v->definition, v->computes};
+
+    return try_turns(&b, &v->kernel->body);
+}
+
+bool propose_more_turns(Suggester *s)
+{
+    return vary_each(s, try_more_turns);
 }

@@ -13,6 +13,13 @@
  *   Compute Exp S and get new S               Compute Exp2 S and get new S                   another operation
  *   Compute Multiply X, w and get Y           Compute Multiply X, g and get Y                another operand
  *   Compute RowSum P and get L                Compute RowSum P and accumulate L
+ *   Copy Sm as Mx from register to global     Copy Mx from register to global                another tile, or tensor
+ *   for c = 0:n                               for c = 0:n                                    a loop of its own
+ *     Compute RowSum t and accumulate d         Compute RowSum t and accumulate d
+ *     Compute Subtract X, d and get Y         end
+ *                                             for c = 0:n
+ *                                               Copy X ...
+ *                                               Compute Subtract X, d and get Y
  */
 #include "chain/vary.h"
 
@@ -110,18 +117,18 @@ static bool try_done_alike(Vary *v)
 
 static const OpId ARITHMETIC[] = {OP_MULTIPLY, OP_ADD, OP_SUBTRACT, OP_DIVIDE};
 
-static bool try_column_in(Vary *v, const Stmt *s)
+static bool try_column_in(Vary *v, const Stmt *s, const Names *names)
 {
     for (size_t k = 0; vary_copies(s) && k < TW_COUNT(ARITHMETIC); k++)
-        for (int i = 0; i < v->columns.len; i++) {
+        for (int i = 0; i < names->len; i++) {
             Stmt *changed = suggest_like(v->s, s);
 
             changed->op = ARITHMETIC[k];
             changed->op_name = op_info(changed->op)->name;
             changed->args = arena_array(v->s->arena, Expr *, 2);
             changed->args[0] = s->args[0];
-            changed->args[1] = expr_name(v->s->arena, v->columns.data[i]);
-            if (suggest_stmt(v->s, s, changed, "with this column it is what the Operator says"))
+            changed->args[1] = expr_name(v->s->arena, names->data[i]);
+            if (strcmp(names->data[i], expr_base_name(s->args[0])) != 0 && suggest_stmt(v->s, s, changed, "with this operand it is what the Operator says"))
                 return true;
         }
     return false;
@@ -144,7 +151,7 @@ static bool try_column_behind(Vary *v, const Stmt *s, bool of_column)
 static bool try_columns_in(Vary *v)
 {
     for (int i = 0; i < v->computes.len; i++)
-        if (try_column_in(v, v->computes.data[i]))
+        if (try_column_in(v, v->computes.data[i], &v->columns) || try_column_in(v, v->computes.data[i], &v->tiles))
             return true;
     return false;
 }
@@ -395,6 +402,78 @@ static bool try_all_operands(Vary *v)
     return false;
 }
 
+/* ---- tensors ------------------------------------------------------------------------------------------- */
+
+/* `Copy Sm as Mx`: a Copy of another tensor, or tile, or to another. */
+static bool try_copied(Vary *v, const Stmt *copy)
+{
+    bool store = copy->to_space == SPACE_GLOBAL;
+    const Names *lists[] = {&v->columns, &v->tiles};
+
+    for (size_t k = 0; copy->as && k < TW_COUNT(lists); k++)
+        for (int i = 0; i < lists[k]->len; i++) {
+            Stmt *changed = suggest_like(v->s, copy);
+            const char *name = lists[k]->data[i];
+
+            changed->name = name;
+            changed->as = strcmp(copy->as, name) == 0 ? NULL : copy->as;
+            if ((store || unit_tensor(v->kernel, name)) && strcmp(copy->name, name) != 0 && suggest_stmt(v->s, copy, changed, "of this it is what the Operator says"))
+                return true;
+        }
+    return false;
+}
+
+static bool try_copies(Vary *v)
+{
+    for (int i = 0; i < v->all.len; i++)
+        if (v->all.data[i]->kind == STMT_COPY && !v->all.data[i]->listed && try_copied(v, v->all.data[i]))
+            return true;
+    return false;
+}
+
+/* ---- two loops ------------------------------------------------------------------------------------------- */
+
+/* Whether a statement behind the k-th of the block reads the tile. */
+static bool read_behind(const Block *block, int k, const char *tile)
+{
+    for (int i = k + 1; i < block->len; i++) {
+        for (int a = 0; a < block->data[i]->n_args; a++)
+            if (expr_mentions(block->data[i]->args[a], tile))
+                return true;
+        if (block->data[i]->where && expr_mentions(block->data[i]->where, tile))
+            return true;
+    }
+    return false;
+}
+
+/* What stands behind a sum that grows in a loop in a loop of its own, with its copies. */
+static bool try_split(Vary *v, const Stmt *loop, int k)
+{
+    const Block *body = &loop->body;
+    const Stmt *sum = body->data[k];
+    const char *indent = suggest_indent(v->s, loop->span.start), *within = suggest_indent(v->s, sum->span.start);
+    Str text = str_new(v->s->arena);
+
+    str_printf(&text, "\n%send\n%s%.*s", indent, indent, loop->span.end - loop->span.start, v->s->source->text + loop->span.start);
+    for (int i = 0; i < k; i++)
+        if (body->data[i]->kind == STMT_COPY && read_behind(body, k, copy_tile(body->data[i])))
+            str_printf(&text, "\n%s%s", within, suggest_text(v->s, body->data[i]));
+    return suggest_edit(v->s, (Span){sum->span.end, sum->span.end}, str_text(&text), "when the sum is complete, in a loop of its own");
+}
+
+static bool try_two_loops(Vary *v)
+{
+    for (int i = 0; i < v->all.len; i++)
+        for (int k = 0; v->all.data[i]->kind == STMT_FOR && k + 1 < v->all.data[i]->body.len; k++) {
+            const Stmt *sum = v->all.data[i]->body.data[k];
+            const char *name = sum->result == RESULT_ACCUMULATE || sum->n_with ? expr_base_name(sum->n_with ? sum->with[1] : sum->dest) : NULL;
+
+            if (sum->kind == STMT_COMPUTE && name && read_behind(&v->all.data[i]->body, k, name) && try_split(v, v->all.data[i], k))
+                return true;
+        }
+    return false;
+}
+
 /* ---- elsewhere ----------------------------------------------------------------------------------------- */
 
 /* Its line in another place of its block, or behind the loop that it ends in, or before it. */
@@ -445,12 +524,12 @@ static bool try_without(Vary *v)
 
 bool propose_missing_stmt(Suggester *s)
 {
-    return vary_each(s, try_done_alike) || vary_each(s, try_columns_in) || vary_each(s, try_inputs);
+    return vary_each(s, try_two_loops) || vary_each(s, try_done_alike) || vary_each(s, try_columns_in) || vary_each(s, try_inputs);
 }
 
 bool propose_changed_stmt(Suggester *s)
 {
-    return vary_each(s, try_changed);
+    return vary_each(s, try_changed) || vary_each(s, try_copies);
 }
 
 bool propose_other_operand(Suggester *s)

@@ -11,8 +11,12 @@
  *   Id[i + row]                          Id[i * BM + row]                       elements, not tiles
  *   [pages = j]                          [pages = Table[b, j]]                  as another Copy has it
  *   [L = h]                              [L = m]                                another of its kind
+ *   len = Len[0]                         len = Len[b]                           the block's own entry
+ *   for j = 0:len div BN                 for j = 0:ceil(len / BN)               the last one as well
  *   for j = 0:ceil(N / BN) - 1           for j = 0:ceil(N / BN)                 one more, one less; without a part
  */
+#include <math.h>
+
 #include "chain/vary.h"
 
 /* What an expression is. */
@@ -199,6 +203,25 @@ static bool try_tile_begin(Site *t, Expr *e)
     return false;
 }
 
+/* `Len[b]` for `Len[0]`. */
+static bool try_own_entry(Site *t, Expr *e)
+{
+    for (int k = 0; e->kind == EXPR_INDEX && k < e->n_args; k++)
+        for (int i = 0; e->args[k]->kind == EXPR_INT && i < t->v->counters.len; i++)
+            if (try_as(t, e->args[k], *expr_name(t->v->s->arena, t->v->counters.data[i]), "the entry of this block, or turn"))
+                return true;
+    return false;
+}
+
+/* `ceil(len / BN)` for `len div BN`. */
+static bool try_rounded_up(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+    Expr *quotient = e->kind == EXPR_BINARY && e->op == EO_IDIV ? expr_binary(arena, EO_DIV, e->a, e->b) : NULL;
+
+    return quotient && try_as(t, e, *expr_call(arena, "ceil", &quotient, 1), "one that is not full is one as well");
+}
+
 /* The coordinate along the same dimension that another Copy has. */
 static bool try_as_elsewhere(Site *t, Expr *e)
 {
@@ -291,7 +314,7 @@ static bool try_number(Site *t, Expr *e)
     Exprs numbers = {0};
     const Block *body = &t->v->definition->body;
 
-    for (int i = 0; (e->kind == EXPR_INT || e->kind == EXPR_FLOAT) && i < body->len; i++) {
+    for (int i = 0; (e->kind == EXPR_INT || (e->kind == EXPR_FLOAT && isfinite(e->f))) && i < body->len; i++) {
         add_numbers(t->v->s->arena, &numbers, body->data[i]->value);
         add_numbers(t->v->s->arena, &numbers, body->data[i]->where);
         for (int k = 0; k < body->data[i]->n_args; k++)
@@ -364,12 +387,13 @@ static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
     return false;
 }
 
-static Change *const LIKELY[] = {try_own_part, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
+static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up};
+static Change *const LIKELY[] = {try_own_part, try_own_entry, try_rounded_up, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
 
 static bool try_likely(Vary *v)
 {
-    return try_all(v, LIKELY, TW_COUNT(LIKELY), false);
+    return try_all(v, OF_NUMBERS, TW_COUNT(OF_NUMBERS), true) || try_all(v, LIKELY, TW_COUNT(LIKELY), false);
 }
 
 static bool try_others(Vary *v)

@@ -164,6 +164,17 @@ static const char *new_name(const Vary *v, const Stmt *step, const char *of)
     return taken ? arena_printf(v->s->arena, "%s_part", of) : theirs;
 }
 
+/* `P * dP` for `dP`, which the definition has on the right. */
+static bool try_whole_step(Vary *v, const Stmt *at, const Expr *operand, const Stmt *step, const char *label)
+{
+    Stmt *turned = suggest_like(v->s, step);
+
+    turned->args = arena_array(v->s->arena, Expr *, 2);
+    turned->args[0] = step->args[1];
+    turned->args[1] = step->args[0];
+    return (step->op == OP_MULTIPLY || step->op == OP_ADD || step->op == OP_MAX || step->op == OP_MIN) && try_step_before(v, at, operand, turned, new_name(v, step, operand->name), label);
+}
+
 /* The tile of the output that is wrong. */
 static bool is_stored(const Vary *v, const Expr *result)
 {
@@ -187,6 +198,8 @@ static bool try_step_of(Vary *v, const Stmt *step, bool stored)
             return true;
         for (int k = 0; k < s->n_args; k++) {
             const Expr *e = named(s->args[k]);
+            if (e && step->n_args == 2 && expr_is_name(step->args[1], e->name) && is_tile(v, expr_base_name(step->args[0])) && try_whole_step(v, s, e, step, label))
+                return true;
             if (e && is_tile(v, e->name) && (try_step_in_place(v, s, e->name, step, label) || try_step_before(v, s, e, step, new_name(v, step, e->name), label)))
                 return true;
         }
@@ -304,6 +317,26 @@ static bool try_pairs(Vary *v)
                 return true;
         }
     return false;
+}
+
+/* ---- of another shape ------------------------------------------------------------------------------------- */
+
+/* A column of other rows was taken (TW0322): which one, the definition tells. */
+bool propose_other_column(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->unit && s->unit->kind == UNIT_KERNEL ? s->stmt : NULL;
+    bool strict = s->strict, found = false;
+    Vary v = stmt ? vary_kernel(s, s->unit) : (Vary){0};
+
+    s->strict = true;
+    for (int i = 0; stmt && s->agrees && s->stage == s->agrees && i < stmt->n_args; i++) {
+        const Expr *e = named(stmt->args[i]);
+
+        for (int k = 0; e && vary_has(&v.columns, e->name) && k < v.columns.len && !found; k++)
+            found = strcmp(v.columns.data[k], e->name) != 0 && suggest_edit(s, e->span, v.columns.data[k], "with this column it is what the Operator says");
+    }
+    s->strict = strict;
+    return found;
 }
 
 /* ---- entry ---------------------------------------------------------------------------------------------------- */

@@ -756,6 +756,19 @@ bool propose_other_place(Suggester *s)
     return found;
 }
 
+/* `for j over L by NS` of a grid without NS: blocks along that as well. */
+bool propose_cut_in_grid(Suggester *s)
+{
+    const Stmt *grid = s->unit ? block_find(&s->unit->body, STMT_GRID, NULL) : NULL;
+    bool cuts = s->stmt && s->stmt->kind == STMT_FOR && s->stmt->by && s->stmt->by->kind == EXPR_NAME;
+
+    for (int i = 0; cuts && grid && i < grid->n_coords; i++)
+        if (grid->coords[i].name && !grid->coords[i].value &&
+            suggest_edit(s, (Span){grid->coords[i].span.end, grid->coords[i].span.end}, arena_printf(s->arena, ", %s", s->stmt->by->name), "a block for each part"))
+            return true;
+    return false;
+}
+
 enum { MOST_MOVED = 4 };
 
 /* Moves the statement behind a loop round it; what the loop copies for it alone goes with it. */

@@ -96,7 +96,7 @@ Proposal propose_declared, propose_nearest, propose_function, propose_other_name
 /* propose_stmts.c */
 Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_other_axis, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_scheduled, propose_fewer_operands, propose_untransposed, propose_reshaped,
-    propose_other_transposes, propose_turned_product, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_other_place, propose_whole_division,
+    propose_other_transposes, propose_turned_product, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_other_place, propose_cut_in_grid, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean;
 /* propose_memory.c */
 Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
@@ -128,11 +128,11 @@ Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy;
 Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_copied_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_agree.c */
-Proposal propose_agreement;
+Proposal propose_agreement, propose_more_turns;
 /* propose_exprs.c */
 Proposal propose_likely_exprs, propose_other_exprs;
 /* propose_lacking.c */
-Proposal propose_lacking_op, propose_lacking_stmt, propose_exchanged_operands;
+Proposal propose_other_column, propose_lacking_op, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */
 Proposal propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less;
 /* propose_join.c */

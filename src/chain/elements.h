@@ -12,6 +12,7 @@ enum { ELEMENTS_NAMES = 32, ELEMENTS_TEXT = 4096 /* characters of a formula */ }
 
 typedef struct Named {
     const char *name, *text;
+    int places; /* names of coordinates before it: it stands in so many loops */
 } Named;
 
 typedef struct Elements {
@@ -34,6 +35,8 @@ int elements_begin(const Unit *unit);
 int elements_end(const Suggester *s, int from);
 /* A line without blanks, comments, types and what ends it. */
 const char *elements_line(Suggester *s, int from, int to);
+/* Whether a text has no names but those of coordinates, sizes and numbers that are assigned: as a guard of threads has. */
+bool elements_of_places(const Elements *el, const char *text);
 /* `NAME = TEXT`: a coordinate, or a value. */
 void elements_note_value(Elements *el, const char *name, const char *text);
 /* An expression of tiles: elements without their coordinates, names by what they stand for. */

@@ -42,13 +42,12 @@ static const char *plain_function(const char *word)
 
 static bool is_place(const Elements *el, const char *word)
 {
-    static const char *const made[] = {"threadIdx", "blockIdx", "blockDim", "gridDim", "program_id", "arange", "get_global_id", "tid", "x", "y", "z", "ceil", "min", "max", "div", "mod"};
+    static const char *const made[] = {"threadIdx", "blockIdx", "blockDim", "gridDim", "program_id", "arange", "tl", "get_global_id", "tid", "x", "y", "z", "ceil", "min", "max", "div", "mod"};
 
     return text_among(el->places, el->n_places, word) || text_among(made, TW_COUNT(made), word);
 }
 
-/* Whether a text has no names but those of coordinates, sizes and numbers that are assigned. */
-static bool is_of_places(const Elements *el, const char *text)
+bool elements_of_places(const Elements *el, const char *text)
 {
     bool any = false;
 
@@ -139,16 +138,18 @@ const char *elements_of_tiles(Elements *el, const char *text)
 
 void elements_note_value(Elements *el, const char *name, const char *text)
 {
-    bool place = is_of_places(el, text);
+    bool place = elements_of_places(el, text);
 
     el->failed |= el->n_values == ELEMENTS_NAMES || el->n_places == ELEMENTS_NAMES;
     if (el->failed)
         return;
+    for (int i = 0; i < el->n_values; i++) /* a number that a loop of elements changes is no element */
+        el->failed |= strcmp(el->values[i].name, name) == 0 && el->values[i].places != el->n_places;
     const char *value = place ? NULL : elements_of_tiles(el, text);
     if (place)
         el->places[el->n_places++] = name;
     else
-        el->values[el->n_values++] = (Named){name, value};
+        el->values[el->n_values++] = (Named){name, value, el->n_places};
 }
 
 static void store(Elements *el, const char *name, const char *inner, const char *text)
@@ -191,7 +192,7 @@ const char *elements_line(Suggester *s, int from, int to)
         if (strstr(line, stops[i]))
             *strstr(line, stops[i]) = '\0';
     size_t len = strlen(line);
-    while (len && strchr(" \t;\r{", line[len - 1]))
+    while (len && strchr(" \t;\r{:", line[len - 1]))
         line[--len] = '\0';
     line += strspn(line, " \t");
     char *type = strncmp(line, "for (", 5) == 0 ? line + 5 : line; /* for (int i = ... */
@@ -213,7 +214,7 @@ static void one_line(Elements *el, const char *text)
         el->failed |= el->n_places == ELEMENTS_NAMES;
         if (!el->failed)
             el->places[el->n_places++] = form_hole(el->s, text, &holes, 'i');
-    } else if (text_among(nothing, TW_COUNT(nothing), first) || (strcmp(first, "if") == 0 && is_of_places(el, text + word))) {
+    } else if (text_among(nothing, TW_COUNT(nothing), first) || (strcmp(first, "if") == 0 && elements_of_places(el, text + word))) {
         return; /* guards are what tiles have */
     } else if (form_match("$c[$A][$B] = $E", text, &holes)) {
         store(el, form_hole(el->s, text, &holes, 'c'), arena_printf(el->s->arena, "%s, %s", form_hole(el->s, text, &holes, 'A'), form_hole(el->s, text, &holes, 'B')),

@@ -11,7 +11,8 @@
  *                                                  Compute Sqrt Y_1 and get Y
  *                                                  Copy Y (M, 1) from register to global
  *
- * A row is a block's or an outer loop's, what is summed up or compared in a loop is a column, and so is what is made of
+ * Three lines that raise a maximum and multiply a sum by what that takes are a Softmax with both. A row is a block's or an
+ * outer loop's, what is summed up or compared in a loop is a column, and so is what is made of
  * columns. What reads a neighbour, or decides by an element, is left to its writer.
  */
 #include <ctype.h>
@@ -30,6 +31,9 @@ typedef struct Rows {
     const char *counter;
     int depth;          /* blanks before its `for` */
     Str loop, stores;   /* its statements, and those that end it */
+    const char *greater; /* `if E > c:` stood before this line: E, ... */
+    const char *than;    /* ... and c; NULL: no such condition */
+    const char *online[4]; /* the new maximum, the old one, E and the sum, as far as their lines were read; NULL: none was */
     bool reduces;       /* any loop does */
 } Rows;
 
@@ -122,6 +126,7 @@ static void close_loop(Rows *r)
 {
     if (!r->dim)
         return;
+    fail_unless(r, !r->than && !r->online[0]); /* of what was begun all is read */
     str_printf(&r->el.body, "%sfor %s over %s\n%s%s%send\n", r->el.indent, r->counter, r->dim, str_text(&r->loop), str_text(&r->stores), r->el.indent);
     for (int i = 0; i < r->el.n_places; i++) /* its counter is none behind it */
         if (strcmp(r->el.places[i], r->counter) == 0)
@@ -249,6 +254,82 @@ static bool is_reduction(Rows *r, const char *line)
     return false;
 }
 
+/* `if X[i, j] > m:` and `m = X[i, j]`, which is max(m, X[i, j]). */
+static bool is_comparison(Rows *r, const char *line)
+{
+    static const struct { const char *form; bool turned; } forms[] = {{"if $E > $c", false}, {"if ($E > $c)", false}, {"if $c < $E", true}, {"if ($c < $E)", true}};
+    Suggester *s = r->el.s;
+    Holes holes;
+
+    for (size_t i = 0; r->dim && i < TW_COUNT(forms); i++)
+        if (form_match(forms[i].form, line, &holes) && text_among(r->columns, r->n_columns, form_hole(s, line, &holes, 'c'))) {
+            r->greater = form_hole(s, line, &holes, 'E');
+            r->than = form_hole(s, line, &holes, 'c');
+            return true;
+        }
+    return false;
+}
+
+static void take_greater(Rows *r, const char *line)
+{
+    const char *wanted = arena_printf(r->el.s->arena, "%s = %s", r->than, r->greater);
+
+    fail_unless(r, strcmp(line, wanted) == 0);
+    if (!r->el.failed)
+        reduce(r, r->than, r->greater, true);
+    r->than = NULL;
+}
+
+/* The three lines of an online softmax:
+ *
+ *   m_new = max(m, E)
+ *   d = d * exp(m - m_new) + exp(E - m_new)
+ *   m = m_new */
+static bool is_online(Rows *r, const char *line)
+{
+    static const char *const sums[] = {"$d = $d * exp($c - $n) + exp($E - $n)", "$d = $d * expf($c - $n) + expf($E - $n)"};
+    Suggester *s = r->el.s;
+    const char **o = r->online;
+    Holes holes;
+
+    if (!r->dim)
+        return false;
+    if (!o[0]) {
+        bool first = form_match("$n = max($c, $E)", line, &holes) || form_match("$n = fmaxf($c, $E)", line, &holes);
+        const char *old = first ? form_hole(s, line, &holes, 'c') : NULL, *now = first ? form_hole(s, line, &holes, 'n') : NULL;
+
+        if (!first || strcmp(old, now) == 0 || !text_among(r->columns, r->n_columns, old))
+            return false;
+        o[0] = now, o[1] = old, o[2] = form_hole(s, line, &holes, 'E');
+        return true;
+    }
+    for (size_t i = 0; !o[3] && i < TW_COUNT(sums); i++)
+        if (form_match(sums[i], line, &holes) && strcmp(form_hole(s, line, &holes, 'n'), o[0]) == 0 && strcmp(form_hole(s, line, &holes, 'c'), o[1]) == 0 && strcmp(form_hole(s, line, &holes, 'E'), o[2]) == 0) {
+            o[3] = form_hole(s, line, &holes, 'd');
+            return true;
+        }
+    fail_unless(r, o[3] && text_among(r->columns, r->n_columns, o[3]) && strcmp(line, arena_printf(s->arena, "%s = %s", o[1], o[0])) == 0);
+    if (r->el.failed)
+        return true;
+    const char *tile = compute(r, arena_printf(s->arena, "%s_tile", o[1]), o[2]), *scores = arena_printf(s->arena, "%s_scores", o[1]);
+    if (cuts_tensor(&r->el.cuts, tile)) /* whose elements others read */
+        str_printf(&r->loop, "%sCompute Add %s, 0 and get %s\n", indent_of(r), tile, scores);
+    str_printf(&r->loop, "%sCompute Softmax %s with %s and %s\n", indent_of(r), cuts_tensor(&r->el.cuts, tile) ? scores : tile, o[1], o[3]);
+    r->reduces = true;
+    memset(o, 0, sizeof r->online);
+    return true;
+}
+
+/* A guard of threads, which tiles have by themselves. */
+static bool is_guard(Rows *r, const char *line)
+{
+    const char *rest = strncmp(line, "if ", 3) == 0 || strncmp(line, "if(", 3) == 0 ? line + 2 : NULL;
+    const char *returns = rest ? strstr(rest, "return") : NULL;
+    const char *condition = returns ? arena_strndup(r->el.s->arena, rest, (size_t)(returns - rest)) : rest;
+
+    return condition && elements_of_places(&r->el, condition);
+}
+
 /* `acc /= N` behind the loop. */
 static bool is_change(Rows *r, const char *line)
 {
@@ -276,6 +357,12 @@ static void one_line(Rows *r, const char *text, int depth)
     if (r->dim && depth <= r->depth)
         close_loop(r);
     if (strspn(text, "{} ") == strlen(text) || text_among(nothing, TW_COUNT(nothing), text))
+        return;
+    if (r->than) {
+        take_greater(r, text);
+        return;
+    }
+    if (is_guard(r, text) || is_comparison(r, text) || is_online(r, text))
         return;
     if (form_match("for $i in $A", text, &holes) || form_match("for $i = $A", text, &holes) || form_match("for ($i = $A)", text, &holes))
         open_loop(r, form_hole(s, text, &holes, 'i'), text, depth);

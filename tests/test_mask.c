@@ -114,6 +114,14 @@ static const struct Turn {
     {"    %V = mask %S where j * 32 + col <= m * 64 + row else -inf : fp32<64x32>\n" BOTH, true},
     {"    %V = mask %S where j * 32 + col <= m * 64 + row and m * 64 + row - (j * 32 + col) < 70 else -inf : fp32<64x32>\n" BOTH, true},
     {"    %V = mask %S where j * 32 + col <= m * 64 + row + 40 else -inf : fp32<64x32>\n" BOTH, true},
+    {"    %C = index j * 32 + col <= m * 64 + row : fp32<64x32>\n    %0 = fill 0 : fp32<1x1>\n    %I = fill -inf : fp32<1x1>\n"
+     "    %B = where %C, %0, %I : fp32<64x32>\n    %V = add %S, %B : fp32<64x32>\n" BOTH, true}, /* a mask that is added */
+    {"    %C = index m * 64 + row < j * 32 + col : fp32<64x32>\n    %I = fill -inf : fp32<1x1>\n"
+     "    %V = where %C, %I, %S : fp32<64x32>\n" BOTH, true}, /* or chosen by */
+    {"    %C = index j * 32 + col <= m * 64 + row : fp32<64x32>\n    %I = fill 5 : fp32<1x1>\n    %V = where %C, %S, %I : fp32<64x32>\n" BOTH, false},
+    {"    %V = mask %S where max(m * 64 + row - j * 32 - col, j * 32 + col - m * 64 - row) <= 99 else -inf : fp32<64x32>\n" BOTH, true},
+    {"    %V = mask %S where j * 32 + col < 4 or (j * 32 + col <= m * 64 + row and m * 64 + row - j * 32 - col < 50) else -inf : fp32<64x32>\n" BOTH, true},
+    {"    %V = mask %S where j * 32 + col < 4 or m * 64 + row - j * 32 - col < 50 else -inf : fp32<64x32>\n" BOTH, false},
     {"    %V = mask %S where m * 64 + row <= j * 32 + col else -inf : fp32<64x32>\n" BOTH, false},
 };
 

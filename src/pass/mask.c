@@ -19,6 +19,7 @@
  *
  * live over-approximates and full under-approximates, so both are always safe.
  */
+#include "pass/conditions.h"
 #include "pass/keep.h"
 #include "pass/kept.h"
 #include "pass/passes.h"
@@ -52,9 +53,37 @@ static const Aff *project_not(const Extent *x, const Aff *cond, bool some)
     return aff_not(aff, project(x, cond, !some));
 }
 
+/* The greater or lesser of two within a sum, and how many times it is there; NULL: it is in none. */
+static const Aff *extreme_in(const Aff *sum, int64_t *times)
+{
+    *times = 1;
+    if (sum->kind == AFF_MAX || sum->kind == AFF_MIN) return sum;
+    if (sum->kind == AFF_ADD) {
+        const Aff *found = extreme_in(sum->a, times);
+        return found ? found : extreme_in(sum->b, times);
+    }
+    if (sum->kind != AFF_MUL || !aff_is_const(sum->b, times) || *times == 0) return NULL;
+    return sum->a->kind == AFF_MAX || sum->a->kind == AFF_MIN ? sum->a : NULL;
+}
+
+/* max(a, b) <= c is a <= c and b <= c; so with the others. NULL: it is no such. */
+static const Aff *of_both(AffCtx *aff, const Aff *cond)
+{
+    const Aff *sum = aff_sub(aff, cond->a, cond->b), *zero = aff_const(aff, 0);
+    int64_t times;
+    const Aff *extreme = extreme_in(sum, &times);
+    if (!extreme) return NULL;
+    const Aff *rest = aff_sub(aff, sum, aff_scale(aff, extreme, times));
+    const Aff *a = aff_le(aff, aff_add(aff, rest, aff_scale(aff, extreme->a, times)), zero);
+    const Aff *b = aff_le(aff, aff_add(aff, rest, aff_scale(aff, extreme->b, times)), zero);
+    return (extreme->kind == AFF_MAX) == (times > 0) ? aff_and(aff, a, b) : aff_or(aff, a, b);
+}
+
 static const Aff *project_le(const Extent *x, const Aff *cond, bool some)
 {
     AffCtx *aff = x->program->aff;
+    const Aff *both = of_both(aff, cond);
+    if (both) return project(x, both, some);
     const Aff *bound = over_tile(x, aff_sub(aff, cond->a, cond->b), !some);
     return bound ? aff_le(aff, bound, aff_const(aff, 0)) : aff_const(aff, some);
 }
@@ -140,6 +169,7 @@ static Fact element_of_two(OpId op, Fact a, Fact b)
     if (op == OP_DIVIDE && is_number(b, 1)) return a;
     /* An element that is -inf stays so when anything finite is added. */
     if ((op == OP_ADD || op == OP_SUBTRACT) && is_number(a, -1.0 / 0.0)) return a;
+    if (op == OP_ADD && is_number(b, -1.0 / 0.0)) return b;
     if (op == OP_MAX && is_number(b, -1.0 / 0.0)) return a;
     if (op == OP_MAX && is_number(a, -1.0 / 0.0)) return b;
     return (Fact){UNKNOWN, 0, 0};
@@ -215,6 +245,7 @@ static bool demands(AffCtx *aff, const Aff *live, const Aff *conjunct)
 {
     if (!live || live == conjunct) return live != NULL;
     if (live->kind == AFF_AND) return demands(aff, live->a, conjunct) || demands(aff, live->b, conjunct);
+    if (live->kind == AFF_OR) return demands(aff, live->a, conjunct) && demands(aff, live->b, conjunct);
     return aff_never(aff, aff_and(aff, live, aff_not(aff, conjunct)));
 }
 
@@ -333,6 +364,28 @@ static bool is_bound(const Tightening *t, const Aff *live, int64_t *c, const Aff
     return aff_is_const(coef, c) && *c != 0 && *c != INT64_MIN;
 }
 
+/* The turns' end that a condition sets: behind the last counter for which it can hold. NULL: it sets none. */
+static const Aff *end_of(const Tightening *t, const Aff *live)
+{
+    AffCtx *aff = t->program->aff;
+    const Aff *rest, *a, *b;
+    int64_t c;
+    if (live->kind == AFF_AND || live->kind == AFF_OR) {
+        a = end_of(t, live->a);
+        b = end_of(t, live->b);
+        if (a && b) return live->kind == AFF_AND ? aff_min(aff, a, b) : aff_max(aff, a, b);
+        return live->kind == AFF_OR ? NULL : a ? a : b;
+    }
+    return is_bound(t, live, &c, &rest) && c > 0 ? aff_offset(aff, floor_quotient(aff, aff_scale(aff, rest, -1), c), 1) : NULL;
+}
+
+/* Of several conditions, one of which has to hold, the later end. */
+static void tighten_either(Tightening *t, const Lives *lives, const Aff *live)
+{
+    const Aff *end = end_of(t, live);
+    if (end && dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) t->loop->hi = aff_min(t->program->aff, t->loop->hi, end);
+}
+
 /* Keeps only counters for which live can hold, if the others change nothing. */
 static void tighten(Tightening *t, const Lives *lives, const Aff *live)
 {
@@ -342,6 +395,10 @@ static void tighten(Tightening *t, const Lives *lives, const Aff *live)
     if (live->kind == AFF_AND) {
         tighten(t, lives, live->a);
         tighten(t, lives, live->b);
+        return;
+    }
+    if (live->kind == AFF_OR) {
+        tighten_either(t, lives, live);
         return;
     }
     if (!is_bound(t, live, &c, &rest) || !dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) return;
@@ -464,6 +521,8 @@ bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, D
 {
     (void)target;
     (void)diags;
+    conditions_to_masks(program, kernel, kernel->body);
+    rw_remove_dead(kernel->body);
     kept_indices(program, kernel);
     analyse_block(program, kernel, kernel->body);
     remove_idle_masks(program->aff, kernel->body);

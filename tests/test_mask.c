@@ -140,10 +140,34 @@ static void dead_turns_go(void **state)
     }
 }
 
+/* Of the first columns and of those near the row the loop takes no turn between. */
+static void gaps_are_passed_over(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    static const struct {
+        const char *cond, *turns;
+    } cases[] = {
+        {"j * 32 + col <= m * 64 + row and (j * 32 + col < 4 or m * 64 + row - j * 32 - col < 50)",
+         "for j = 0:min(m * 2 + 2, ceil(n / 32)) - max(0, min(m * 2 - 2, ceil(n / 32)) - 1) in"},
+        {"j * 32 + col <= m * 64 + row and (j * 32 + col < 4 or row < 5)", "for j = 0:min(m * 2 + 2, ceil(n / 32)) carry"},
+        {"j * 32 + col <= 20 and (j * 32 + col < 4 or m * 64 + row - j * 32 - col < 50)", "for j = 0:min(1, ceil(n / 32)) in"},
+    };
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *text = arena_printf(arena, "    %%T = mask %%S where %s else 0 : fp32<64x32>\n%s", cases[i].cond, TAIL);
+        TileProgram *program = parse_tail(arena, HEAD, text, cases[i].cond);
+        Str shown = str_new(arena);
+        assert_true(pass_mask(program, program->kernels.data[0], NULL, NULL));
+        assert_true(tile_verify(program, diags_new(arena, program->source)));
+        tile_print(&shown, program);
+        if (!strstr(str_text(&shown), cases[i].turns)) fail_msg("not %s:\n%s", cases[i].turns, str_text(&shown));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(tiles_escape_masks, setup, teardown),
                                        cmocka_unit_test_setup_teardown(masks_decide_indices, setup, teardown),
-                                       cmocka_unit_test_setup_teardown(dead_turns_go, setup, teardown)};
+                                       cmocka_unit_test_setup_teardown(dead_turns_go, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(gaps_are_passed_over, setup, teardown)};
     return cmocka_run_group_tests_name("mask", tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@
  * live over-approximates and full under-approximates, so both are always safe.
  */
 #include "pass/conditions.h"
+#include "pass/gap.h"
 #include "pass/keep.h"
 #include "pass/kept.h"
 #include "pass/passes.h"
@@ -364,25 +365,33 @@ static bool is_bound(const Tightening *t, const Aff *live, int64_t *c, const Aff
     return aff_is_const(coef, c) && *c != 0 && *c != INT64_MIN;
 }
 
-/* The turns' end that a condition sets: behind the last counter for which it can hold. NULL: it sets none. */
-static const Aff *end_of(const Tightening *t, const Aff *live)
+typedef enum Side { BEGIN, END } Side;
+
+/* The first counter for which c j + rest <= 0, or the one behind the last. */
+static const Aff *bound_of(AffCtx *aff, int64_t c, const Aff *rest)
+{
+    return c > 0 ? aff_offset(aff, floor_quotient(aff, aff_scale(aff, rest, -1), c), 1) : aff_ceildiv(aff, rest, aff_const(aff, -c));
+}
+
+/* The turns' begin or end that a condition sets: the first counter for which it can hold, or the one behind the last.
+ * NULL: it sets none. */
+static const Aff *side_of(const Tightening *t, const Aff *live, Side side)
 {
     AffCtx *aff = t->program->aff;
-    const Aff *rest, *a, *b;
+    const Aff *rest;
     int64_t c;
     if (live->kind == AFF_AND || live->kind == AFF_OR) {
-        a = end_of(t, live->a);
-        b = end_of(t, live->b);
-        if (a && b) return live->kind == AFF_AND ? aff_min(aff, a, b) : aff_max(aff, a, b);
+        const Aff *a = side_of(t, live->a, side), *b = side_of(t, live->b, side);
+        if (a && b) return (live->kind == AFF_AND) == (side == END) ? aff_min(aff, a, b) : aff_max(aff, a, b);
         return live->kind == AFF_OR ? NULL : a ? a : b;
     }
-    return is_bound(t, live, &c, &rest) && c > 0 ? aff_offset(aff, floor_quotient(aff, aff_scale(aff, rest, -1), c), 1) : NULL;
+    return is_bound(t, live, &c, &rest) && (c > 0) == (side == END) ? bound_of(aff, c, rest) : NULL;
 }
 
 /* Of several conditions, one of which has to hold, the later end. */
 static void tighten_either(Tightening *t, const Lives *lives, const Aff *live)
 {
-    const Aff *end = end_of(t, live);
+    const Aff *end = side_of(t, live, END);
     if (end && dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) t->loop->hi = aff_min(t->program->aff, t->loop->hi, end);
 }
 
@@ -402,15 +411,26 @@ static void tighten(Tightening *t, const Lives *lives, const Aff *live)
         return;
     }
     if (!is_bound(t, live, &c, &rest) || !dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) return;
-    if (c > 0) { /* c j + rest <= 0 */
-        const Aff *last = aff_scale(aff, rest, -1);
-        t->loop->hi = aff_min(aff, t->loop->hi, aff_offset(aff, floor_quotient(aff, last, c), 1));
-        note_axes(t, last, 1);
-    } else {
-        const Aff *first = aff_ceildiv(aff, rest, aff_const(aff, -c));
-        t->loop->lo = aff_max(aff, t->loop->lo, first);
-        note_axes(t, rest, -1);
+    if (c > 0) t->loop->hi = aff_min(aff, t->loop->hi, bound_of(aff, c, rest));
+    else t->loop->lo = aff_max(aff, t->loop->lo, bound_of(aff, c, rest));
+    if (c > 0) note_axes(t, aff_scale(aff, rest, -1), 1);
+    else note_axes(t, rest, -1);
+}
+
+/* Turns between two stretches in which either of two conditions holds, if they change nothing: from the end of one to the
+ * begin of the other. */
+static bool find_gap(const Tightening *t, const Lives *lives, const Aff *live, const Aff **from, const Aff **to)
+{
+    int64_t lo;
+    if (live->kind == AFF_AND) return find_gap(t, lives, live->a, from, to) || find_gap(t, lives, live->b, from, to);
+    if (live->kind != AFF_OR || !aff_is_const(t->loop->lo, &lo) || lo != 0) return false;
+    for (int k = 0; k < 2; k++) {
+        const Aff *first = k ? live->b : live->a, *second = k ? live->a : live->b;
+        *from = side_of(t, first, END);
+        *to = side_of(t, second, BEGIN);
+        if (*from && *to && !side_of(t, first, BEGIN)) return dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live);
     }
+    return false;
 }
 
 /* ---- masks that every tile needs ------------------------------------------------------------ */
@@ -479,10 +499,18 @@ static void analyse_loop(TileProgram *program, TileKernel *kernel, const TileBlo
     AffCtx *aff = program->aff;
     TileBlock *body = loop->regions[0];
     Tightening t = {program, kernel, loop, -1, -1};
+    const Aff *from = NULL, *to = NULL;
+    bool gap = false;
     Lives lives = lives_of(program, body);
     bool all_turns = is_kept_for_all_turns(program, kernel, block, loop);
+    const Aff *lo = loop->lo, *hi = loop->hi;
     for (int i = 0; i < body->ops.len && !all_turns; i++)
         if (lives.of[i]) tighten(&t, &lives, lives.of[i]);
+    if (aff_always(aff, aff_le(aff, loop->hi, loop->lo))) { /* masks that contradict each other: nobody has asked for no loop */
+        loop->lo = lo;
+        loop->hi = hi;
+    }
+    for (int i = 0; i < body->ops.len && !all_turns && !gap; i++) gap = lives.of[i] && find_gap(&t, &lives, lives.of[i], &from, &to);
     for (int i = 0; i < body->ops.len; i++) {
         TileOp *mask = body->ops.data[i];
         if (mask->kind != TILE_MASK) continue;
@@ -491,6 +519,7 @@ static void analyse_loop(TileProgram *program, TileKernel *kernel, const TileBlo
         if (!aff_never(aff, full)) mask->unless = full;
         else i = split_mask(program, kernel, body, i, &x);
     }
+    if (gap) gap_close(program, kernel, loop, from, to);
     /* Blocks with more iterations first: the tail of the launch is then short. */
     if (t.more >= 0 && t.fewer != t.more) kernel->grid.data[t.more].reversed = true;
 }

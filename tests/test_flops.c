@@ -5,24 +5,30 @@
 
 #include <cmocka.h>
 
-static const char attention_like[] =
-    "Operator x\n"
-    "  Input Q (heads, q, D)\n  Input K (heads, k, D)\n  Input V (heads, k, Dv)\n"
-    "  Output O (heads, q, Dv)\n"
-    "  Param causal = 1\n"
-    "  Index i over q from k - q\n  Index j over k\n"
-    "  Compute GEMM Q, K.T and get S\n"
-    "  Compute Multiply S, 0.5 and get new S\n"
-    "  if causal\n    Compute Mask S where j <= i\n  end\n"
-    "  Compute Softmax S and get P\n  Compute GEMM P, V and get O\nend\n";
+#define ATTENTION(masked)                                                                                         \
+    "Operator x\n"                                                                                                \
+    "  Input Q (heads, q, D)\n  Input K (heads, k, D)\n  Input V (heads, k, Dv)\n"                                \
+    "  Output O (heads, q, Dv)\n"                                                                                 \
+    "  Param causal = 1\n"                                                                                        \
+    "  Index i over q from k - q\n  Index j over k\n"                                                             \
+    "  Compute GEMM Q, K.T and get S\n"                                                                           \
+    "  Compute Multiply S, 0.5 and get new S\n"                                                                   \
+    "  if causal\n" masked "  end\n"                                                                              \
+    "  Compute Softmax S and get P\n  Compute GEMM P, V and get O\nend\n"
+
+/* A mask, and the same as a tensor that is added. */
+static const char *const texts[] = {
+    ATTENTION("    Compute Mask S where j <= i\n"),
+    ATTENTION("    Compute Define M (q, k) as where(j > i, -inf, 0)\n    Compute Add S, M and get new S\n"),
+};
 
 typedef struct Case {
     double causal, heads, q, k, d, dv, scores; /* live scores a head */
 } Case;
 
-static double count(Arena *arena, const Case *c)
+static double count(Arena *arena, const Case *c, const char *text)
 {
-    Source source = {"x.tl", attention_like, sizeof attention_like - 1};
+    Source source = {"x.tl", text, strlen(text)};
     Diags *diags = diags_new(arena, &source);
     Syms *syms = syms_new(arena);
     Program *program = lang_parse(arena, syms, &source, diags);
@@ -60,7 +66,8 @@ static void live_scores_count(void **state)
         const Case *c = &cases[i];
         double want = 2 * (c->d + c->dv) * c->heads * c->scores;
 
-        assert_true(fabs(count(arena, c) - want) <= want * 1e-3);
+        for (size_t k = 0; k < TW_COUNT(texts); k++)
+            assert_true(fabs(count(arena, c, texts[k]) - want) <= want * 1e-3);
     }
     arena_free(arena);
 }

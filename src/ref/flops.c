@@ -2,7 +2,7 @@
  *
  * Two for every multiply-add of every GEMM, where it counts: an element that a
  * Mask throws away need not have been computed, and one that it has made a
- * constant need not be multiplied.
+ * constant need not be multiplied; so with -inf that is added where places say.
  *
  *   Compute GEMM Q, K.T and get S      counts where the Mask below is true
  *   Compute Mask S where kv <= q
@@ -12,6 +12,8 @@
  * So a score that a causal mask leaves alive counts 2 (Dqk + Dv), as in papers.
  */
 #include "ref/exec.h"
+
+#include <math.h>
 
 enum { SAMPLES = 1024 };
 
@@ -45,7 +47,8 @@ static void middle_row(unsigned axes, int rank, const int64_t *dims, double at, 
     }
 }
 
-static double sample(Counter *c, const DefElem *elem, int rank, const int64_t *dims)
+/* The part of the elements that are not `none`. */
+static double sample(Counter *c, const DefElem *elem, int rank, const int64_t *dims, double none)
 {
     unsigned axes = axes_of(elem, rank);
     ElemRun *run = elem_run_new(c->ref.arena, elem, &c->ref.env);
@@ -60,14 +63,13 @@ static double sample(Counter *c, const DefElem *elem, int rank, const int64_t *d
         middle_row(axes, rank, dims, (i + 0.5) * rows / parts, lead);
         elem_row(run, lead, row, cols);
         for (int64_t k = 0; k < cols; k++)
-            seen += row[k] != 0;
+            seen += row[k] != none;
     }
     return rows * (double)cols > 0 ? seen / (parts * (double)cols) : 0;
 }
 
-/* The part of a Mask's elements for which its condition is true; 1 when that
- * depends on data. */
-static double true_part(Counter *c, const DefOp *op)
+/* The part of an operation's elements of which its formula does not say `none`; 1 when that depends on data. */
+static double part_of(Counter *c, const DefOp *op, double none)
 {
     const DefValue *v = op->result;
     int64_t dims[8];
@@ -75,7 +77,30 @@ static double true_part(Counter *c, const DefOp *op)
 
     if (!op->elem || op->elem->n_reads || v->rank == 0 || !bind_dims(&c->ref, v, dims, &error))
         return 1;
-    return sample(c, op->elem, v->rank, dims);
+    return sample(c, op->elem, v->rank, dims, none);
+}
+
+/* What is added is a mask where it is -inf. */
+static double part_of_sum(Counter *c, const DefOp *op)
+{
+    double part = 1;
+
+    for (int i = 0; i < op->n_args; i++)
+        for (int k = 0; k < c->ref.def->ops.len; k++) {
+            const DefOp *made = c->ref.def->ops.data[k];
+            double there = made->op == OP_DEFINE && made->result == op->args[i].value ? part_of(c, made, -INFINITY) : 1;
+
+            part = there < part ? there : part;
+        }
+    return part;
+}
+
+/* The part of its elements that an operation does not make constant. */
+static double kept_part(Counter *c, const DefOp *op)
+{
+    if (op_info(op->op)->class == OPC_MASK)
+        return part_of(c, op, 0);
+    return op->op == OP_ADD ? part_of_sum(c, op) : 1;
 }
 
 static bool same_shape(const DefValue *a, const DefValue *b)
@@ -162,7 +187,7 @@ double ref_flops(Arena *arena, const Def *def, const RefBinding *bindings, int n
     for (int i = 0; i < def->ops.len; i++) {
         const DefOp *op = def->ops.data[i];
 
-        parts[i] = op_info(op->op)->class == OPC_MASK ? true_part(&c, op) : 1;
+        parts[i] = kept_part(&c, op);
         find_live(&c, op, parts[i]);
     }
     for (int i = def->ops.len - 1; i >= 0; i--)

@@ -122,6 +122,8 @@ static const struct Turn {
     {"    %V = mask %S where max(m * 64 + row - j * 32 - col, j * 32 + col - m * 64 - row) <= 99 else -inf : fp32<64x32>\n" BOTH, true},
     {"    %V = mask %S where j * 32 + col < 4 or (j * 32 + col <= m * 64 + row and m * 64 + row - j * 32 - col < 50) else -inf : fp32<64x32>\n" BOTH, true},
     {"    %V = mask %S where j * 32 + col < 4 or m * 64 + row - j * 32 - col < 50 else -inf : fp32<64x32>\n" BOTH, false},
+    {"    %V = mask %S where (j * 32 + col) div 48 <= (m * 64 + row) div 48 else -inf : fp32<64x32>\n    %P = exp2 %V : fp32<64x32>\n", true},
+    {"    %V = mask %S where (m * 64 + row) div 48 - (j * 32 + col) div 48 <= 2 else -inf : fp32<64x32>\n    %P = exp2 %V : fp32<64x32>\n", true},
     {"    %V = mask %S where m * 64 + row <= j * 32 + col else -inf : fp32<64x32>\n" BOTH, false},
 };
 
@@ -149,6 +151,8 @@ static void gaps_are_passed_over(void **state)
     } cases[] = {
         {"j * 32 + col <= m * 64 + row and (j * 32 + col < 4 or m * 64 + row - j * 32 - col < 50)",
          "for j = 0:min(m * 2 + 2, ceil(n / 32)) - max(0, min(m * 2 - 2, ceil(n / 32)) - 1) in"},
+        {"j * 32 + col <= m * 64 + row and (j * 32 + col < n - 100 or m * 64 + row - j * 32 - col < 50)", /* n may be less */
+         "for j = 0:min(m * 2 + 2, ceil(n / 32)) - max(0, min(m * 2 - 2, ceil(n / 32)) - max(0, "},
         {"j * 32 + col <= m * 64 + row and (j * 32 + col < 4 or row < 5)", "for j = 0:min(m * 2 + 2, ceil(n / 32)) carry"},
         {"j * 32 + col <= 20 and (j * 32 + col < 4 or m * 64 + row - j * 32 - col < 50)", "for j = 0:min(1, ceil(n / 32)) in"},
     };

@@ -29,6 +29,7 @@ void gap_close(TileProgram *program, const TileKernel *kernel, TileOp *loop, con
     const Aff *last = over_instances(program, kernel, aff_offset(aff, loop->hi, -1), true);
     int64_t least, most;
     if (!begin || !end || !last) return;
+    begin = aff_max(aff, none, begin); /* the first stretch may have no turn */
     const Aff *gap = aff_max(aff, none, aff_sub(aff, end, begin));
     loop->hi = aff_sub(aff, loop->hi, gap);
     aff_bounds(last, &least, &most);

@@ -54,17 +54,16 @@ static const Aff *project_not(const Extent *x, const Aff *cond, bool some)
     return aff_not(aff, project(x, cond, !some));
 }
 
-/* The greater or lesser of two within a sum, and how many times it is there; NULL: it is in none. */
-static const Aff *extreme_in(const Aff *sum, int64_t *times)
+/* A term of one of these kinds within a sum, of `of` if that is not NULL, and how many times it is there; NULL: there is none. */
+static const Aff *term_in(const Aff *sum, unsigned kinds, const AffSym *of, int64_t *times)
 {
-    *times = 1;
-    if (sum->kind == AFF_MAX || sum->kind == AFF_MIN) return sum;
     if (sum->kind == AFF_ADD) {
-        const Aff *found = extreme_in(sum->a, times);
-        return found ? found : extreme_in(sum->b, times);
+        const Aff *found = term_in(sum->a, kinds, of, times);
+        return found ? found : term_in(sum->b, kinds, of, times);
     }
-    if (sum->kind != AFF_MUL || !aff_is_const(sum->b, times) || *times == 0) return NULL;
-    return sum->a->kind == AFF_MAX || sum->a->kind == AFF_MIN ? sum->a : NULL;
+    const Aff *term = sum->kind == AFF_MUL && aff_is_const(sum->b, times) ? sum->a : sum;
+    if (term == sum) *times = 1;
+    return (kinds & 1u << term->kind) && *times != 0 && (!of || aff_uses(term, of)) ? term : NULL;
 }
 
 /* max(a, b) <= c is a <= c and b <= c; so with the others. NULL: it is no such. */
@@ -72,7 +71,7 @@ static const Aff *of_both(AffCtx *aff, const Aff *cond)
 {
     const Aff *sum = aff_sub(aff, cond->a, cond->b), *zero = aff_const(aff, 0);
     int64_t times;
-    const Aff *extreme = extreme_in(sum, &times);
+    const Aff *extreme = term_in(sum, 1u << AFF_MAX | 1u << AFF_MIN, NULL, &times);
     if (!extreme) return NULL;
     const Aff *rest = aff_sub(aff, sum, aff_scale(aff, extreme, times));
     const Aff *a = aff_le(aff, aff_add(aff, rest, aff_scale(aff, extreme->a, times)), zero);
@@ -355,13 +354,24 @@ static void note_axes(Tightening *t, const Aff *bound, int sign)
     if (fewer >= 0) t->fewer = fewer;
 }
 
+/* Of sum <= 0 the same without the quotient that the counter is in: x div k <= y is x <= k y + k - 1. */
+static const Aff *without_quotient(AffCtx *aff, const Aff *sum, const AffSym *counter)
+{
+    int64_t times, k;
+    const Aff *quotient = term_in(sum, 1u << AFF_DIV, counter, &times);
+    if (!quotient || (times != 1 && times != -1) || !aff_is_const(quotient->b, &k) || k < 1) return sum;
+    const Aff *rest = aff_scale(aff, aff_sub(aff, sum, aff_scale(aff, quotient, times)), k);
+    return times > 0 ? aff_offset(aff, aff_add(aff, rest, quotient->a), 1 - k) : aff_sub(aff, rest, quotient->a);
+}
+
 /* Whether a conjunct bounds the counter: c j + rest <= 0. */
 static bool is_bound(const Tightening *t, const Aff *live, int64_t *c, const Aff **rest)
 {
     AffCtx *aff = t->program->aff;
     const Aff *coef;
     if (live->kind != AFF_LE) return false;
-    if (!aff_linear(aff, aff_sub(aff, live->a, live->b), t->loop->var, &coef, rest)) return false;
+    const Aff *sum = without_quotient(aff, aff_sub(aff, live->a, live->b), t->loop->var);
+    if (!aff_linear(aff, sum, t->loop->var, &coef, rest)) return false;
     return aff_is_const(coef, c) && *c != 0 && *c != INT64_MIN;
 }
 

@@ -52,8 +52,8 @@ static bool try_numbers(Beside *b)
 /* `Add s, eps and get m; Divide m, N and get m`: the second of what the first is done to, and the first of what that gives. */
 static bool try_steps_exchanged(Beside *b, const Stmt *first, const Stmt *second)
 {
-    bool steps = first->op_known && second->op_known && first->n_args == 2 && second->n_args == 2 && first->dest && second->dest && expr_equal(first->dest, second->args[0]) &&
-                 op_info(first->op)->class == OPC_ELEMENT && op_info(second->op)->class == OPC_ELEMENT && expr_equal(second->args[0], second->dest);
+    bool steps = first->op_known && second->op_known && first->n_args >= 1 && first->n_args <= 2 && second->n_args >= 1 && second->n_args <= 2 && first->dest && second->dest &&
+                 expr_equal(first->dest, second->args[0]) && op_info(first->op)->class == OPC_ELEMENT && op_info(second->op)->class == OPC_ELEMENT;
     Stmt *now = suggest_like(b->s, first), *then = suggest_like(b->s, second);
 
     if (!steps)
@@ -64,10 +64,12 @@ static bool try_steps_exchanged(Beside *b, const Stmt *first, const Stmt *second
     then->op_name = first->op_name;
     now->args = arena_array(b->s->arena, Expr *, 2);
     then->args = arena_array(b->s->arena, Expr *, 2);
+    now->n_args = second->n_args;
+    then->n_args = first->n_args;
     now->args[0] = first->args[0];
-    now->args[1] = second->args[1];
+    now->args[1] = second->n_args == 2 ? second->args[1] : NULL;
     then->args[0] = second->args[0];
-    then->args[1] = first->args[1];
+    then->args[1] = first->n_args == 2 ? first->args[1] : NULL;
     Fix edits[] = {{first->span, suggest_text(b->s, now), NULL}, {second->span, suggest_text(b->s, then), NULL}};
     return suggest_edits(b->s, edits, 2, "in the other order it is what the Operator says");
 }

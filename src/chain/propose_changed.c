@@ -381,11 +381,30 @@ static bool try_transposed(Vary *v, const Stmt *s)
     return false;
 }
 
+/* `Multiply O1, lam and get new O1` for `Multiply O2, lam and get new O2`. */
+static bool try_other_in_place(Vary *v, const Stmt *s)
+{
+    const char *name = is_element(s) && s->args[0]->kind == EXPR_NAME && expr_is_name(compute_result(s), s->args[0]->name) && s->result != RESULT_ACCUMULATE ? s->args[0]->name : NULL;
+    const Names *names = name && vary_has(&v->columns, name) ? &v->columns : &v->tiles;
+
+    for (int i = 0; name && i < names->len; i++) {
+        Stmt *changed = suggest_like(v->s, s);
+
+        changed->args = arena_array(v->s->arena, Expr *, s->n_args);
+        memcpy(changed->args, s->args, (size_t)s->n_args * sizeof *s->args);
+        changed->args[0] = expr_name(v->s->arena, names->data[i]);
+        changed->dest = s->dest ? changed->args[0] : NULL;
+        if (strcmp(names->data[i], name) != 0 && suggest_stmt(v->s, s, changed, "of this it is what the Operator says"))
+            return true;
+    }
+    return false;
+}
+
 typedef bool Change(Vary *v, const Stmt *s);
 
 static bool try_changed(Vary *v)
 {
-    static Change *const changes[] = {try_siblings, try_result, try_transposed};
+    static Change *const changes[] = {try_siblings, try_other_in_place, try_result, try_transposed};
 
     for (size_t k = 0; k < TW_COUNT(changes); k++)
         for (int i = 0; i < v->computes.len; i++)

@@ -183,23 +183,98 @@ static bool is_place(const Expr *e)
     return (e->kind == EXPR_CALL || e->kind == EXPR_NAME) && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
 }
 
+/* Where tiles begin: a counter and a size. */
+typedef struct Begin {
+    const char *counter;
+    const Expr *size;
+} Begin;
+
+typedef VEC(Begin) Begins;
+
+static void add_begin(const Vary *v, Begins *list, const char *counter, const Expr *size)
+{
+    for (int i = 0; i < list->len; i++)
+        if (strcmp(list->data[i].counter, counter) == 0)
+            return;
+    vec_push(v->s->arena, list, ((Begin){counter, size}));
+}
+
+/* `for j = 0:ceil(n / BN)` */
+static void note_loop(const Vary *v, Begins *list, const Stmt *loop)
+{
+    const Expr *hi = loop->kind == STMT_FOR ? loop->hi : NULL, *inner = hi && hi->kind == EXPR_CALL && hi->n_args == 1 ? hi->args[0] : hi;
+
+    if (inner && inner->kind == EXPR_BINARY && (inner->op == EO_DIV || inner->op == EO_IDIV))
+        add_begin(v, list, loop->name, inner->b);
+}
+
+static void note_begins(const Vary *v, Begins *list, const Stmt *copy)
+{
+    const Stmt *tensor = copy->kind == STMT_COPY ? unit_tensor(v->kernel, copy_tensor(copy)) : NULL;
+    int lead = tensor ? tensor->n_shape - copy->n_shape : 0;
+
+    for (int i = 0; tensor && lead >= 0 && i < copy->n_coords; i++)
+        for (int d = lead; d < tensor->n_shape && copy->coords[i].name && copy->coords[i].value; d++) {
+            const Expr *e = copy->coords[i].value;
+
+            if (e->kind == EXPR_NAME && expr_is_name(tensor->shape[d], copy->coords[i].name) && vary_has(&v->counters, e->name))
+                add_begin(v, list, e->name, copy->shape[d - lead]);
+        }
+}
+
+static Begins begins_of(const Vary *v)
+{
+    Begins list = {0};
+
+    for (int i = 0; i < v->all.len; i++)
+        note_begins(v, &list, v->all.data[i]);
+    for (int i = 0; i < v->all.len; i++)
+        note_loop(v, &list, v->all.data[i]);
+    return list;
+}
+
+static Expr *begin_of(const Site *t, const Begin *begin)
+{
+    Arena *arena = t->v->s->arena;
+
+    return expr_binary(arena, EO_MUL, expr_name(arena, begin->counter), expr_copy(arena, begin->size));
+}
+
 /* `j * BN + col(S)` for `col(S)`, `i * BM` for `i`. */
 static bool try_tile_begin(Site *t, Expr *e)
 {
-    Arena *arena = t->v->s->arena;
-    Cuts cuts = cuts_of(t->v->s);
-    bool place = is_place(e);
+    bool place = is_place(e), may = (place || e->kind == EXPR_NAME) && t->role != BOUND;
+    Begins begins = may ? begins_of(t->v) : (Begins){0};
 
-    for (int i = 0; (place || e->kind == EXPR_NAME) && t->role != BOUND && i < cuts.list.len; i++) {
-        const Cut *cut = &cuts.list.data[i];
+    for (int i = 0; i < begins.len; i++) {
+        const Begin *begin = &begins.data[i];
         Expr was = *e;
 
-        if (!cut->coord || !cut->size || !vary_has(&t->v->counters, cut->coord) || (!place && strcmp(cut->coord, e->name) != 0))
+        if (!place && strcmp(begin->counter, e->name) != 0)
             continue;
-        Expr *begin = expr_binary(arena, EO_MUL, expr_name(arena, cut->coord), expr_name(arena, cut->size));
-        if (try_as(t, e, place ? *expr_binary(arena, EO_ADD, begin, &was) : *begin, "elements, from where the tile begins"))
+        Expr *from = begin_of(t, begin);
+        if (try_as(t, e, place ? *expr_binary(t->v->s->arena, EO_ADD, from, &was) : *from, "elements, from where the tile begins"))
             return true;
     }
+    return false;
+}
+
+/* `j * BN + col(S) <= m * BM + row(S)` for `col(S) <= row(S)`. */
+static bool try_both_begins(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+    bool both = e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_NE && is_place(e->a) && is_place(e->b);
+    Begins begins = both ? begins_of(t->v) : (Begins){0};
+
+    for (int i = 0; i < begins.len; i++)
+        for (int k = 0; k < begins.len; k++) {
+            Expr other = *e;
+
+            other.a = expr_binary(arena, EO_ADD, begin_of(t, &begins.data[i]), e->a);
+            other.b = expr_binary(arena, EO_ADD, begin_of(t, &begins.data[k]), e->b);
+            if (try_as(t, e, other, "elements, from where the tile begins"))
+                return true;
+        }
     return false;
 }
 
@@ -388,7 +463,7 @@ static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
 }
 
 static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up};
-static Change *const LIKELY[] = {try_own_part, try_own_entry, try_rounded_up, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
+static Change *const LIKELY[] = {try_own_part, try_own_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
 
 static bool try_likely(Vary *v)

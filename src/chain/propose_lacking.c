@@ -251,6 +251,46 @@ static bool try_lacking_steps(Vary *v)
     return false;
 }
 
+/* What is copied, and nothing reads: some step takes it. */
+static bool is_read(const Vary *v, const char *name)
+{
+    for (int i = 0; i < v->computes.len; i++) {
+        const Stmt *s = v->computes.data[i];
+
+        for (int k = 0; k < s->n_args; k++)
+            if (expr_mentions(s->args[k], name))
+                return true;
+        if ((s->where && expr_mentions(s->where, name)) || (s->value && expr_mentions(s->value, name)))
+            return true;
+    }
+    return false;
+}
+
+static bool try_unread(Vary *v)
+{
+    static const OpId ops[] = {OP_MULTIPLY, OP_ADD, OP_SUBTRACT, OP_DIVIDE};
+
+    for (int i = 0; i < v->all.len; i++) {
+        const Stmt *copy = v->all.data[i];
+        const char *tile = copy->kind == STMT_COPY && copy->to_space == SPACE_REGISTER ? copy_tile(copy) : NULL;
+
+        for (size_t k = 0; tile && !is_read(v, tile) && k < TW_COUNT(ops); k++) {
+            Stmt *step = stmt_new(v->s->arena, STMT_COMPUTE);
+
+            step->op = ops[k];
+            step->op_name = op_info(ops[k])->name;
+            step->op_known = true;
+            step->n_args = 2;
+            step->args = arena_array(v->s->arena, Expr *, 2);
+            step->args[0] = step->args[1] = expr_name(v->s->arena, tile);
+            step->dest = step->args[0];
+            if (try_step(v, step))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* ---- as another block has it ---------------------------------------------------------------------------- */
 
 static bool has_stmt(const Block *block, const Stmt *s)
@@ -348,7 +388,7 @@ bool propose_lacking_op(Suggester *s)
 
 bool propose_lacking_stmt(Suggester *s)
 {
-    return vary_each(s, try_lacking_steps) || vary_each(s, try_blocks);
+    return vary_each(s, try_unread) || vary_each(s, try_lacking_steps) || vary_each(s, try_blocks);
 }
 
 bool propose_exchanged_operands(Suggester *s)

@@ -52,7 +52,7 @@ static const Row TABLE[] = {
     {TW0325, {propose_stage_of_operand, propose_shape, propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division, propose_some_size}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
-    {TW0401, {propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused, propose_launch_number}},
+    {TW0401, {propose_own_state, propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused, propose_launch_number}},
     {TW0402, {propose_sketch_grid, propose_registers, propose_other_sum, propose_allocation, propose_space}},
     {TW0403, {propose_own_output, propose_renamed_kernel, propose_counter_name}},
     {TW0404, {propose_moved_define, propose_extents, propose_loop_bounds, propose_removal}},
@@ -77,7 +77,7 @@ static const Row TABLE[] = {
     {TW0432, {propose_type}},
     {TW0433, {propose_whole_tiles, propose_assigned, propose_padded}},
     {TW0434, {propose_types, propose_type}},
-    {TW0440, {propose_each_turn, propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
+    {TW0440, {propose_own_state, propose_own_accumulator, propose_each_turn, propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
     {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_divisor, propose_both_products, propose_new_operand, propose_other_sum, propose_instead, propose_removal}},
     {TW0444, {propose_before_the_softmax, propose_removal}},
     {TW0445, {propose_behind_the_loop, propose_divided_behind}},
@@ -116,7 +116,7 @@ static const Row TABLE[] = {
     {TW0729, {propose_place}},
     {TW0730, {propose_own_stage, propose_copied_stage, propose_guard, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
-    {TW0733, {propose_rescale, propose_unconditional}},
+    {TW0733, {propose_own_sum, propose_rescale, propose_unconditional}},
     {TW0734, {propose_masked_copy}},
     {TW0735, {propose_entry}},
     {TW0736, {propose_param}},
@@ -630,6 +630,8 @@ static int try_best(Suggester *s, Fix rule, int most)
     locate(s);
     s->tries = 1;
     if (s->diag->code == TW0220 && (propose_missing_grid(s) || propose_one_axis(s))) /* a name that is nearly the same is that of a size */
+        return 1;
+    if (s->diag->code == TW0440 && propose_into_branch(s)) /* before it is set elsewhere, where the branch is not taken */
         return 1;
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
         return 1;

@@ -398,11 +398,15 @@ static const Aff *side_of(const Tightening *t, const Aff *live, Side side)
     return is_bound(t, live, &c, &rest) && (c > 0) == (side == END) ? bound_of(aff, c, rest) : NULL;
 }
 
-/* Of several conditions, one of which has to hold, the later end. */
+/* Of two conditions, one of which has to hold, the earlier begin and the later end. */
 static void tighten_either(Tightening *t, const Lives *lives, const Aff *live)
 {
-    const Aff *end = side_of(t, live, END);
-    if (end && dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) t->loop->hi = aff_min(t->program->aff, t->loop->hi, end);
+    AffCtx *aff = t->program->aff;
+    const Aff *begin = side_of(t, live, BEGIN), *end = side_of(t, live, END);
+    if ((!begin && !end) || !dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) return;
+    if (begin) t->loop->lo = aff_max(aff, t->loop->lo, begin);
+    if (end) t->loop->hi = aff_min(aff, t->loop->hi, end);
+    for (int k = 0; end && k < 2; k++) note_axes(t, side_of(t, k ? live->b : live->a, END), 1);
 }
 
 /* Keeps only counters for which live can hold, if the others change nothing. */

@@ -162,6 +162,7 @@ try ../tests/gen/weights_of_columns --set N=1 --set K=33 --dtype fp16 --target s
 try ../tests/gen/allocated_on_the_way --bind T=37
 try ../tests/gen/sums_up_to_each_row --set D=40 --target sm_90a --bind b=2 --bind n=70
 try ../tests/gen/sums_up_to_each_row --dtype fp16 --target sm_75 --bind b=1 --bind n=130 --bind D=33
+try ../tests/gen/gates_summed --dtype fp16 --target sm_75 --bind b=2 --bind h=2 --bind n=133
 try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9
 kernels 3 ../tests/gen/scales_of_blocks --set K=384 --target sm_89
 kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80

@@ -145,6 +145,7 @@ for target in sm_80 sm_89 sm_90a; do
     whole ratio_of_softmaxes $target # the same, quotients of tiles
     whole four_taps $target # elements that are all on their way
 done
+whole gates_summed sm_75 --dtype fp16 --set spare=0 # a tile that one warp loads at once
 whole norm_to_bytes sm_90a # tiles that are loaded again for each pass
 for width in 64 128 256; do # rows of a sum of products, whole in their warps
     whole sums_both_ways sm_75 --dtype fp16 --set N=$width --set K=128

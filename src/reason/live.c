@@ -299,7 +299,7 @@ static void find_in(const Finder *f, const Steps *steps, bool in_loop)
         add_brought(f, &point, step);
         if (in_loop)
             add_under_way(f, &point, steps, i);
-        point.loaded = !in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
+        point.loaded = plan_fills_shared(step->stmt) ? step->dest : NULL;
         vec_push(plan->arena, &plan->live, point);
     }
 }

@@ -242,7 +242,7 @@ static void count_registers(Modeler *m)
 
         for (int k = 0; k < point->tiles.len; k++)
             live += live_registers(m, point->tiles.data[k].tile, point->tiles.data[k].bytes);
-        if (point->loaded && !m->t->has_cp_async) /* all of it is on its way at once */
+        if (point->loaded && !m->t->has_cp_async && (!point->in_loop || m->c->stages < 2)) /* all of it is on its way at once */
             live += (double)shared_bytes_of(m, point->loaded) / (4 * WARP * m->c->warps);
         m->most = fmax(m->most, live);
         if (point->in_loop)

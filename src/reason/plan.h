@@ -119,7 +119,7 @@ typedef struct LiveTile {
 
 typedef struct LivePoint {
     VEC(LiveTile) tiles;
-    const Tile *loaded; /* outside of loops, into shared memory */
+    const Tile *loaded; /* into shared memory */
     bool in_loop;
 } LivePoint;
 

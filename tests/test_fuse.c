@@ -336,7 +336,7 @@ static void no_sketch_is_judged_twice(void **state)
 
 /* ---- all files ------------------------------------------------------------------------------ */
 
-enum { MAX_CASES = 200 };
+enum { MAX_CASES = 500 };
 
 static Case cases[MAX_CASES];
 

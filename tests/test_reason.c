@@ -969,7 +969,7 @@ static void every_parameter_is_explained(void **state)
 
 /* ---- a sweep over sketches, targets and settings ----------------------------------------- */
 
-enum { MAX_CASES = 200 };
+enum { MAX_CASES = 500 };
 
 static Case cases[MAX_CASES], fused[MAX_CASES];
 static int n_cases, n_fused;

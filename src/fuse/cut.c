@@ -47,6 +47,11 @@ static const Kept *find_kept(const Cutter *c, const DefValue *value)
     return NULL;
 }
 
+bool cut_is_kept(const Cutter *c, const DefValue *value)
+{
+    return find_kept(c, value) != NULL;
+}
+
 static bool in_goal(const Goal *goal, const DefValue *value)
 {
     for (int i = 0; i < goal->n; i++)
@@ -484,18 +489,25 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
             first.values[first.n++] = goal->values[i];
         else
             rest.values[rest.n++] = goal->values[i];
-    if (rest.n == 0 || !cut_solve(c, &first))
+    if (rest.n == 0)
+        return false;
+    int units = c->program->units.len, kept = c->kept.len;
+    if (by_rows && cut_share(c, &first, &rest) && cut_solve(c, &rest))
+        return true;
+    c->program->units.len = units;
+    c->kept.len = kept;
+    if (!cut_solve(c, &first))
         return false;
     for (int i = 0; i < first.n; i++)
         keep_output(c, first.values[i]);
     return cut_solve(c, &rest);
 }
 
-/* The first of the values that single elements are read of, wherever they lie: the
- * whole of them must be there before. */
-static DefValue *read_by_elements(const Cutter *c, const Goal *goal)
+/* The values that single elements are read of, wherever they lie: the whole of them must be there before. */
+static Goal read_by_elements(const Cutter *c, const Goal *goal)
 {
     const bool *needed = cut_needed_for(c, goal);
+    Goal read = {.values = arena_array(c->arena, DefValue *, c->n_values)};
 
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
@@ -503,15 +515,16 @@ static DefValue *read_by_elements(const Cutter *c, const Goal *goal)
         if (!needed[op->result->id] || (find_kept(c, op->result) && !in_goal(goal, op->result)))
             continue;
         for (int k = 0; k < op->reads.len; k++)
-            if (op->reads.data[k].value->op && !find_kept(c, op->reads.data[k].value))
-                return op->reads.data[k].value;
+            if (op->reads.data[k].value->op && !find_kept(c, op->reads.data[k].value) && !in_goal(&read, op->reads.data[k].value))
+                read.values[read.n++] = op->reads.data[k].value;
     }
-    return NULL;
+    return read;
 }
 
 bool cut_reach(Cutter *c, const Goal *goal)
 {
-    DefValue *before = read_by_elements(c, goal);
+    const Goal read = read_by_elements(c, goal);
+    DefValue *before = read.n > 0 ? read.values[0] : NULL;
 
     if (!before)
         return cut_attempt(c, goal, false);
@@ -563,13 +576,28 @@ static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
     return cut_solve(c, &cut) && cut_solve(c, goal);
 }
 
+/* Several of them, of one kernel. */
+static bool keep_together(Cutter *c, const Goal *goal, const Goal *read)
+{
+    int units = c->program->units.len, kept = c->kept.len;
+
+    for (int i = 0; i < read->n; i++)
+        if (!cut_has_shape(c, read->values[i]) || in_goal(goal, read->values[i]))
+            return false;
+    if (cut_together(c, read) && cut_solve(c, goal))
+        return true;
+    c->program->units.len = units;
+    c->kept.len = kept;
+    return false;
+}
+
 static bool solve_deeper(Cutter *c, const Goal *goal)
 {
     double little = LITTLE * most_elements(c->def);
-    DefValue *before = read_by_elements(c, goal);
+    const Goal read = read_by_elements(c, goal);
 
-    if (before)
-        return keep_before(c, goal, before);
+    if (read.n > 0)
+        return keep_together(c, goal, &read) || keep_before(c, goal, read.values[0]);
     if (cut_attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
         try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
         return true;
@@ -714,16 +742,23 @@ static Program *cut_so(const Cutter *c)
     return make_ahead(&so) && cut_solve(&so, &goal) ? so.program : NULL;
 }
 
-/* Where inputs in another type are enough to keep, nothing that products make goes through memory. */
+/* Where inputs in another type are enough to keep, nothing that products make goes through memory. What is kept of small sizes, be it
+ * scores, may take more kernels than to keep what their rows come to. */
 static Program *cut_each_way(const Cutter *all)
 {
+    enum { FEW_KERNELS = 2 };
     Cutter copies = *all, modest = *all;
     Program *program;
 
     copies.copies = modest.modest = true;
-    if ((has_copies(all->def) && (program = cut_so(&copies))) || (program = cut_so(&modest)) || (program = cut_totals(all)))
+    if (has_copies(all->def) && (program = cut_so(&copies)))
         return program;
-    return cut_so(all);
+    if ((program = cut_so(&modest)) && program->units.len <= FEW_KERNELS)
+        return program;
+    Program *totals = cut_totals(all);
+    if (totals && (!program || totals->units.len < program->units.len))
+        return totals;
+    return program ? program : cut_so(all);
 }
 
 static Program *cut_all(void *user, const Def *def, int n_values)

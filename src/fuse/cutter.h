@@ -53,6 +53,7 @@ bool cut_reach(Cutter *c, const Goal *goal);
 const DefOp *cut_only_use(const Def *def, const DefValue *value);
 /* Adds the kernels of a goal: as few as are found, and those ahead that they take. */
 bool cut_solve(Cutter *c, const Goal *goal);
+bool cut_is_kept(const Cutter *c, const DefValue *value);
 /* Whether it is not much larger than the largest input or output. */
 bool cut_is_little(const Def *def, const DefValue *value);
 /* A workspace's shape is declared. */
@@ -67,6 +68,17 @@ const Def *cut_spell_softmaxes(const Cutter *c);
 /* Adds the kernels of a goal: first those that leave what rows of products come to, then the others, which compute the same
  * products again. */
 bool cut_at_totals(Cutter *c, const Goal *goal);
+
+/* What others want of a total: where all that is done with it is a function of it, that one's value. */
+DefValue *cut_as_wanted(const Def *def, DefValue *total);
+
+/* ---- share.c */
+
+/* Adds a kernel for the first values that leaves what the others need of it, if there is anything, and can be such a kernel. What
+ * is kept stays so if not. */
+bool cut_share(Cutter *c, const Goal *first, const Goal *rest);
+/* Adds a kernel for the first of these values, and for those of its rows that are made of the same products; likewise. */
+bool cut_together(Cutter *c, const Goal *values);
 
 /* What is made of the definition as products see its tensors, or, where that cannot be put back or is nothing, as it is
  * written. n_values: ids of its values are less. NULL: nothing is made of either. */

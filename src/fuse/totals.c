@@ -106,14 +106,6 @@ const Def *cut_spell_softmaxes(const Cutter *c)
 
 /* ---- what rows come to -------------------------------------------------------------------------- */
 
-static bool is_kept(const Cutter *c, const DefValue *value)
-{
-    for (int i = 0; i < c->kept.len; i++)
-        if (c->kept.data[i].value == value)
-            return true;
-    return false;
-}
-
 static bool is_total(const Cutter *c, const DefValue *value)
 {
     OpClass class = op_info(value->op->op)->class;
@@ -121,8 +113,7 @@ static bool is_total(const Cutter *c, const DefValue *value)
     return (class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE) && cut_is_little(c->def, value) && cut_has_shape(c, value);
 }
 
-/* What is left is what the others want of a total: where all that is done with it is a function of it, that one's value. */
-static DefValue *as_wanted(const Def *def, DefValue *total)
+DefValue *cut_as_wanted(const Def *def, DefValue *total)
 {
     for (;;) {
         const DefOp *use = cut_only_use(def, total);
@@ -147,8 +138,8 @@ static Goal next_totals(const Cutter *c, const Goal *goal)
 
         if (!needed[value->id] || !made[value->id] || value->is_output || !is_total(c, value))
             continue;
-        value = as_wanted(c->def, value);
-        if (needed[value->id] && !is_kept(c, value) && (totals.n == 0 || flow_same_rows(totals.values[0], value)))
+        value = cut_as_wanted(c->def, value);
+        if (needed[value->id] && !cut_is_kept(c, value) && (totals.n == 0 || flow_same_rows(totals.values[0], value)))
             totals.values[totals.n++] = value;
     }
     return totals;

@@ -1,0 +1,111 @@
+/* share.c: kernels that leave in memory what others would compute again.
+ *
+ * Outputs with other rows have kernels of their own (cut.c). What both need, and the first one's blocks have anyway, it leaves:
+ * what rows come to, or, of a product, the last value that the others take.
+ *
+ *   RowMean X2 ... and get r             Kernel f: X, dY -> dX, r
+ *   ... r ... and get dX          ->     Kernel f_2: X, dY, r -> dg
+ *   ColSum (dY * X * r) and get dg
+ *
+ * Likewise values that must be in memory, since elements of them are read, come out of one kernel where they are made of the same
+ * products.
+ */
+#include "fuse/cutter.h"
+
+typedef struct Sharing {
+    Cutter *c;
+    const bool *here, *there; /* by value id: what the one, and what the others, are computed from */
+} Sharing;
+
+static bool is_shared(const Sharing *s, const DefValue *value)
+{
+    return s->here[value->id] && s->there[value->id] && value->op && !cut_is_kept(s->c, value);
+}
+
+static bool shares_products(const Sharing *s)
+{
+    bool any = false;
+
+    for (int i = 0; i < s->c->def->ops.len; i++)
+        any |= s->c->def->ops.data[i]->op == OP_GEMM && is_shared(s, s->c->def->ops.data[i]->result);
+    return any;
+}
+
+static bool may_be_left(const Sharing *s, const DefValue *value, const DefValue *beside)
+{
+    return is_shared(s, value) && !value->is_output && flow_same_rows(value, beside) && cut_is_little(s->c->def, value) &&
+           cut_has_shape(s->c, value);
+}
+
+/* What rows come to. */
+static void add_totals(const Sharing *s, const DefValue *beside, Goal *left)
+{
+    const Def *def = s->c->def;
+
+    for (int i = 0; i < def->ops.len; i++) {
+        OpClass class = op_info(def->ops.data[i]->op)->class;
+        DefValue *value = def->ops.data[i]->result;
+
+        if (class != OPC_ROW_REDUCE && class != OPC_COL_REDUCE)
+            continue;
+        value = cut_as_wanted(def, value);
+        if (may_be_left(s, value, beside))
+            left->values[left->n++] = value;
+    }
+}
+
+/* The last one that both have, of those that are made of products. */
+static void add_last(const Sharing *s, const DefValue *beside, Goal *left)
+{
+    const Def *def = s->c->def;
+
+    for (int i = def->ops.len - 1; i >= 0 && left->n == 0 && shares_products(s); i--)
+        if (may_be_left(s, def->ops.data[i]->result, beside))
+            left->values[left->n++] = def->ops.data[i]->result;
+}
+
+static void keep(Cutter *c, const Goal *left)
+{
+    for (int i = 0; i < left->n; i++) {
+        Kept kept = cut_keep(c, left->values[i]);
+
+        vec_push(c->arena, &c->kept, kept);
+    }
+}
+
+bool cut_share(Cutter *c, const Goal *first, const Goal *rest)
+{
+    Sharing s = {c, cut_needed_for(c, first), cut_needed_for(c, rest)};
+    Goal left = {.values = arena_array(c->arena, DefValue *, c->def->ops.len + first->n)};
+
+    add_totals(&s, first->values[0], &left);
+    if (left.n == 0)
+        add_last(&s, first->values[0], &left);
+    if (left.n == 0)
+        return false;
+    keep(c, &left);
+    Goal both = {.values = arena_array(c->arena, DefValue *, first->n + left.n), .keeps = true};
+    for (int i = 0; i < first->n; i++)
+        both.values[both.n++] = first->values[i];
+    for (int i = 0; i < left.n; i++)
+        both.values[both.n++] = left.values[i];
+    return cut_attempt(c, &both, false);
+}
+
+bool cut_together(Cutter *c, const Goal *values)
+{
+    Goal left = {.values = arena_array(c->arena, DefValue *, values->n), .keeps = true};
+
+    left.values[left.n++] = values->values[0];
+    for (int i = 1; i < values->n; i++) {
+        Goal one = {.values = &values->values[i], .n = 1};
+        Sharing s = {c, cut_needed_for(c, &left), cut_needed_for(c, &one)};
+
+        if (flow_same_rows(values->values[0], values->values[i]) && !s.here[values->values[i]->id] && !s.there[left.values[0]->id] && shares_products(&s))
+            left.values[left.n++] = values->values[i];
+    }
+    if (left.n == 1)
+        return false;
+    keep(c, &left);
+    return cut_attempt(c, &left, false);
+}

@@ -208,6 +208,10 @@ for data in barred hidden; do
     try attention_bias --set HeadDim=64 --dtype fp16 --target sm_75 --data $data --bind batch=1 --bind q_heads=2 --bind kv_heads=1 \
         --bind q_len=70 --bind kv_len=150
 done
+for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
+    # shellcheck disable=SC2086 # a target and its type
+    try ../tests/gen/least_added --set D=32 --target $t --bind b=3 --bind h=2 --bind n=150
+done
 try ../tests/gen/masks_added --set HeadDim=128 --set low=-1e9 --bind batch=1 --bind heads=1 --bind q_len=77 --bind kv_len=333
 for t in "sm_75 --dtype fp16" "sm_80" "sm_90a"; do
     # shellcheck disable=SC2086 # a target and its type

@@ -123,6 +123,15 @@ static PadSide pads_mask(Plan *plan, const Stmt *s, PadSide x)
     return (PadSide){pad_mask(x.row, otherwise), pad_mask(x.col, otherwise)};
 }
 
+/* Zeros are told from other numbers: a sum that starts so, and has zeros added beyond the end, is no divisor there. */
+static PadSide pads_fill(Plan *plan, const Stmt *s)
+{
+    double value;
+    bool zero = s->n_args > 1 && eval_float(&plan->env, s->args[1], &value) && value == 0;
+
+    return zero ? (PadSide){PAD_ZERO, PAD_ZERO} : (PadSide){PAD_FINITE, PAD_FINITE};
+}
+
 PadSide plan_pads(Plan *plan, const Stmt *s)
 {
     const Tile *first = s->n_args > 0 ? plan_operand(plan, s->args[0]) : NULL;
@@ -144,6 +153,7 @@ PadSide plan_pads(Plan *plan, const Stmt *s)
     case OPC_CAST:
         return same;
     case OPC_FILL:
+        return pads_fill(plan, s);
     case OPC_DEFINE:
         return (PadSide){PAD_FINITE, PAD_FINITE};
     case OPC_GROUP_REDUCE:

@@ -210,6 +210,15 @@ for data in barred hidden; do
 done
 for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     # shellcheck disable=SC2086 # a target and its type
+    {
+        try ../tests/gen/balanced --target $t --set n=8 --bind B=3
+        try ../tests/gen/balanced --target $t --bind B=3 --bind n=37
+        try ../tests/gen/divisors_beyond --target $t --bind M=20 --bind N=33 --bind K=37
+        try ../tests/gen/divisors_beyond --target $t --set K=70 --bind M=20 --bind N=33
+    }
+done
+for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
+    # shellcheck disable=SC2086 # a target and its type
     try ../tests/gen/least_added --set D=32 --target $t --bind b=3 --bind h=2 --bind n=150
 done
 try ../tests/gen/masks_added --set HeadDim=128 --set low=-1e9 --bind batch=1 --bind heads=1 --bind q_len=77 --bind kv_len=333

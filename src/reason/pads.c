@@ -4,8 +4,9 @@
  * a sum wants zeros, a maximum -inf, a GEMM zeros on one side and nothing
  * infinite on the other. Only what is certain is used:
  *
- *   ZERO    0          LOWEST   -inf
- *   FINITE  a number   ANY      perhaps infinite or NaN
+ *   ZERO    0          NONZERO  a number that may divide
+ *   FINITE  a number   LOWEST   -inf
+ *   ANY     perhaps infinite or NaN
  */
 #include "reason/plan.h"
 
@@ -16,26 +17,30 @@ static Pad at_zero(OpId op, int n)
 {
     double value = n <= op_info(op)->arity ? op_eval(op, 0, 0, 0) : NAN;
 
-    return value == 0 ? PAD_ZERO : isfinite(value) ? PAD_FINITE : PAD_ANY;
+    return value == 0 ? PAD_ZERO : isfinite(value) ? PAD_NONZERO : PAD_ANY;
 }
 
-static bool finite(Pad pad)
+bool plan_is_number(Pad pad)
 {
-    return pad == PAD_ZERO || pad == PAD_FINITE;
+    return pad == PAD_ZERO || pad == PAD_NONZERO || pad == PAD_FINITE;
 }
 
 static Pad pad_product(Pad a, Pad b)
 {
-    if ((a == PAD_ZERO && finite(b)) || (b == PAD_ZERO && finite(a)))
+    if ((a == PAD_ZERO && plan_is_number(b)) || (b == PAD_ZERO && plan_is_number(a)))
         return PAD_ZERO;
-    return finite(a) && finite(b) ? PAD_FINITE : PAD_ANY;
+    if (a == PAD_NONZERO && b == PAD_NONZERO)
+        return PAD_NONZERO;
+    return plan_is_number(a) && plan_is_number(b) ? PAD_FINITE : PAD_ANY;
 }
 
 static Pad pad_sum(Pad a, Pad b)
 {
     if (a == PAD_LOWEST || b == PAD_LOWEST)
-        return (finite(a) || finite(b)) ? PAD_LOWEST : PAD_ANY;
-    return finite(a) && finite(b) ? PAD_FINITE : PAD_ANY;
+        return (plan_is_number(a) || plan_is_number(b)) ? PAD_LOWEST : PAD_ANY;
+    if ((a == PAD_ZERO && b == PAD_NONZERO) || (a == PAD_NONZERO && b == PAD_ZERO))
+        return PAD_NONZERO;
+    return plan_is_number(a) && plan_is_number(b) ? PAD_FINITE : PAD_ANY;
 }
 
 /* Functions that no finite operand takes out of the finite numbers. */
@@ -51,10 +56,10 @@ static Pad pad_element(OpId op, const Pad *pads, int n, bool has_else)
 
     for (int i = 0; i < n; i++) {
         zero &= pads[i] == PAD_ZERO;
-        all_finite &= finite(pads[i]);
+        all_finite &= plan_is_number(pads[i]);
     }
     if (op == OP_DIVIDE)
-        return pads[0] == PAD_ZERO && pads[1] == PAD_FINITE ? PAD_ZERO
+        return pads[0] == PAD_ZERO && pads[1] == PAD_NONZERO ? PAD_ZERO
                : has_else && all_finite                     ? PAD_FINITE
                                                             : PAD_ANY;
     if (zero)
@@ -73,11 +78,22 @@ static bool reaches(const Extent *extent)
     return extent->kind >= EXT_ROWS;
 }
 
+/* The larger of a tile and a number above 0, as of a divisor that is kept away from 0. */
+static bool is_at_least(Plan *plan, const Stmt *s)
+{
+    double number;
+
+    for (int i = 0; s->op == OP_MAX && s->n_args == 2 && i < 2; i++)
+        if (!plan_operand(plan, s->args[i]) && eval_float(&plan->env, s->args[i], &number) && number > 0)
+            return true;
+    return false;
+}
+
 /* A broadcast operand holds an element of its own there; divisors are trusted
  * not to be 0, as they are elsewhere. */
 static PadSide pads_element(Plan *plan, const Stmt *s)
 {
-    Pad rows[3] = {PAD_FINITE, PAD_FINITE, PAD_FINITE}, cols[3] = {PAD_FINITE, PAD_FINITE, PAD_FINITE};
+    Pad rows[3] = {PAD_NONZERO, PAD_NONZERO, PAD_NONZERO}, cols[3] = {PAD_NONZERO, PAD_NONZERO, PAD_NONZERO};
     int n = s->n_args < 3 ? s->n_args : 3;
 
     for (int i = 0; i < n; i++) {
@@ -90,6 +106,8 @@ static PadSide pads_element(Plan *plan, const Stmt *s)
         if (!tile && s->args[i]->kind == EXPR_INT && s->args[i]->i == 0)
             rows[i] = cols[i] = PAD_ZERO;
     }
+    if (is_at_least(plan, s))
+        return (PadSide){plan_is_number(rows[0]) && plan_is_number(rows[1]) ? PAD_NONZERO : PAD_ANY, plan_is_number(cols[0]) && plan_is_number(cols[1]) ? PAD_NONZERO : PAD_ANY};
     return (PadSide){pad_element(s->op, rows, n, s->otherwise != NULL),
                      pad_element(s->op, cols, n, s->otherwise != NULL)};
 }
@@ -101,7 +119,7 @@ static PadSide pads_gemm(Plan *plan, const Stmt *s)
     Pad row = plan_transposed(s->args[0]) ? a->pad_col : a->pad_row;
     Pad col = plan_transposed(s->args[1]) ? b->pad_row : b->pad_col;
 
-    return (PadSide){finite(row) ? row : PAD_ANY, finite(col) ? col : PAD_ANY};
+    return (PadSide){plan_is_number(row) ? row : PAD_ANY, plan_is_number(col) ? col : PAD_ANY};
 }
 
 /* A condition on positions may keep what lies beyond the end. */
@@ -111,7 +129,7 @@ static Pad pad_mask(Pad pad, double otherwise)
         return PAD_ZERO;
     if (otherwise < 0 && isinf(otherwise))
         return pad == PAD_LOWEST ? PAD_LOWEST : PAD_ANY;
-    return isfinite(otherwise) && finite(pad) ? PAD_FINITE : PAD_ANY;
+    return isfinite(otherwise) && plan_is_number(pad) ? PAD_FINITE : PAD_ANY;
 }
 
 static PadSide pads_mask(Plan *plan, const Stmt *s, PadSide x)
@@ -129,7 +147,14 @@ static PadSide pads_fill(Plan *plan, const Stmt *s)
     double value;
     bool zero = s->n_args > 1 && eval_float(&plan->env, s->args[1], &value) && value == 0;
 
-    return zero ? (PadSide){PAD_ZERO, PAD_ZERO} : (PadSide){PAD_FINITE, PAD_FINITE};
+    return zero ? (PadSide){PAD_ZERO, PAD_ZERO} : (PadSide){PAD_NONZERO, PAD_NONZERO};
+}
+
+static PadSide pads_define(Plan *plan, const Stmt *s)
+{
+    Pad pad = s->value ? plan_beyond(plan, s->value) : PAD_ANY;
+
+    return (PadSide){pad, pad};
 }
 
 PadSide plan_pads(Plan *plan, const Stmt *s)
@@ -155,7 +180,7 @@ PadSide plan_pads(Plan *plan, const Stmt *s)
     case OPC_FILL:
         return pads_fill(plan, s);
     case OPC_DEFINE:
-        return (PadSide){PAD_FINITE, PAD_FINITE};
+        return pads_define(plan, s);
     case OPC_GROUP_REDUCE:
     case OPC_REARRANGE:
     case OPC_SELECT:

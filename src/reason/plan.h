@@ -36,7 +36,7 @@ typedef struct Extent {
 } Extent;
 
 /* What a tile's elements are beyond the end of a ragged extent. */
-typedef enum Pad { PAD_ZERO, PAD_FINITE, PAD_LOWEST /* -inf */, PAD_ANY } Pad;
+typedef enum Pad { PAD_ZERO, PAD_NONZERO /* a number that may divide */, PAD_FINITE, PAD_LOWEST /* -inf */, PAD_ANY } Pad;
 
 typedef struct PlanTensor {
     const Stmt *stmt;
@@ -393,6 +393,9 @@ typedef struct PadSide {
 
 /* What the result of a Compute holds beyond the ends of its ragged sides. */
 PadSide plan_pads(Plan *plan, const Stmt *s);
+bool plan_is_number(Pad pad);
+/* What the value of a Define is beyond the end of its tensor: beyond.c. */
+Pad plan_beyond(Plan *plan, const Expr *value);
 
 /* ---- place.c: coordinates and positions ---------------------------------------------- */
 

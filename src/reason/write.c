@@ -302,7 +302,7 @@ static void hoist_operands(Writer *w, const Block *loop, const Block *body, cons
             continue;
         bool ta = plan_transposed(s->args[0]), keep = read_plainly(loop, 0, a->name) || read_plainly(outer, at + 1, a->name);
         Pad pad = ta ? a->pad_row : a->pad_col; /* beside the zeros of the second operand */
-        if (ragged(w, ta ? a->row : a->col) && pad != PAD_ZERO && pad != PAD_FINITE)
+        if (ragged(w, ta ? a->row : a->col) && !plan_is_number(pad))
             add_bound(w, a->name, ta, 0);
         make_operand(w, a->name, operand_dtype(w, s), keep);
     }
@@ -538,6 +538,19 @@ static void cut_loop(Writer *w, Stmt *loop, const Extent *extent, const Extent *
     loop->hi = expr_call(arena, "min", both, 2);
 }
 
+/* What a loop writes is, where a turn begins, what the one before left: some number, though it began as 0. */
+static void carry_pads(Writer *w, const Block *body)
+{
+    for (int i = 0; i < w->plan->tiles.len; i++) {
+        Tile *tile = &w->plan->tiles.data[i];
+
+        if (!written_in(body, tile->name))
+            continue;
+        tile->pad_row = plan_is_number(tile->pad_row) ? PAD_FINITE : tile->pad_row;
+        tile->pad_col = plan_is_number(tile->pad_col) ? PAD_FINITE : tile->pad_col;
+    }
+}
+
 static void write_loop(Writer *w, const Stmt *s, const Block *outer, int at)
 {
     Extent *extent = plan_loop(w->plan, s);
@@ -555,6 +568,7 @@ static void write_loop(Writer *w, const Stmt *s, const Block *outer, int at)
     Block *out = w->out;
     w->out = &loop->body;
     vec_push(w->plan->arena, &w->plan->scope, extent);
+    carry_pads(w, &s->body);
     write_block(w, &s->body);
     w->plan->scope.len--;
     w->out = out;

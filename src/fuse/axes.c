@@ -162,7 +162,7 @@ const Axis *flow_contracted(Flow *flow, const DefOp *gemm, bool root)
     return flow_axis(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
 }
 
-static bool is_streamed(const Flow *flow, DefDim dim)
+bool flow_is_streamed(const Flow *flow, DefDim dim)
 {
     for (int i = 0; i < flow->streamed.len; i++)
         if (flow_same_dim(flow->streamed.data[i], dim))
@@ -178,7 +178,7 @@ const Axis *flow_reduced(Flow *flow, const DefValue *value, bool root)
         return flow->one;
     if (flow->cols && flow->cols->kind == AXIS_WHOLE && flow_same_dim(dim, flow->cols->dim))
         return flow->cols;
-    bool whole = !root || (flow_is_small(flow, dim) && !is_streamed(flow, dim));
+    bool whole = !root || (flow_is_small(flow, dim) && !flow_is_streamed(flow, dim));
     return flow_axis(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
 }
 
@@ -234,12 +234,34 @@ static void walk_value(Walk *w, DefValue *value)
     w->depth--;
 }
 
+/* Whether some product of what products made sums along it. */
+static bool is_contracted(const Flow *flow, DefDim dim)
+{
+    for (int i = 0; i < flow->def->ops.len; i++) {
+        const DefOp *op = flow->def->ops.data[i];
+
+        if (op->op == OP_GEMM && flow->facts[op->args[0].value->id].gemm && flow_same_dim(contracted(flow, op), dim))
+            return true;
+    }
+    return false;
+}
+
+/* Whose columns are those of blocks, or tiles; of an output beside it whose columns are summed along, loops store the tiles. */
 static DefValue *main_output(const Flow *flow)
 {
-    for (int i = 0; i < flow->def->outputs.len; i++)
-        if (!flow_is_one(flow_cols(flow, flow->def->outputs.data[i])))
-            return flow->def->outputs.data[i];
-    return flow->def->outputs.data[0];
+    DefValue *first = NULL;
+
+    for (int i = 0; i < flow->def->outputs.len; i++) {
+        DefValue *output = flow->def->outputs.data[i];
+        DefDim dim = flow_cols(flow, output);
+
+        if (flow_is_one(dim))
+            continue;
+        if (!is_contracted(flow, dim))
+            return output;
+        first = first ? first : output;
+    }
+    return first ? first : flow->def->outputs.data[0];
 }
 
 static bool check_output(Flow *flow, const DefValue *first, const DefValue *output, bool rows_spread)
@@ -303,10 +325,10 @@ bool flow_choose_axes(Flow *flow)
 {
     const Def *def = flow->def;
     const DefOp *columns = column_reduction(def);
-    DefValue *first = main_output(flow);
-    Walk walk = {.flow = flow, .last = flow_cols(flow, first)};
 
     find_facts(flow);
+    DefValue *first = main_output(flow);
+    Walk walk = {.flow = flow, .last = flow_cols(flow, first)};
     flow->one = flow_axis(flow, AXIS_ONE, (DefDim){aff_const(def->aff, 1), NULL});
     for (int i = 0; i < def->outputs.len; i++)
         if (!check_output(flow, first, def->outputs.data[i], !columns))

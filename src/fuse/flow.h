@@ -275,6 +275,8 @@ bool flow_same_rows(const DefValue *a, const DefValue *b);
 bool flow_is_one(DefDim dim);
 /* Known when compiling and small enough for a row of it to live in registers. */
 bool flow_is_small(const Flow *flow, DefDim dim);
+/* Whether a product outside of other streams sums along it. */
+bool flow_is_streamed(const Flow *flow, DefDim dim);
 /* Dimensions of a value's tile, size 1 where it has too few. */
 DefDim flow_rows(const Flow *flow, const DefValue *value);
 DefDim flow_cols(const Flow *flow, const DefValue *value);

@@ -714,6 +714,8 @@ static const Axis *output_cols(Flow *flow, const DefValue *output)
         return flow->one;
     if (flow_is_small(flow, dim))
         return flow_axis(flow, AXIS_WHOLE, dim);
+    if (flow_is_streamed(flow, dim) && flow->cols->kind != AXIS_COLS)
+        return flow_axis(flow, AXIS_STREAM, dim); /* each turn stores its tile, once for all columns of the others */
     flow_fail(flow, TW0502, output, "the last dimension of output %s is neither that of the others nor small",
               output->name);
     return NULL;

@@ -12,6 +12,8 @@
  */
 #include "fuse/cutter.h"
 
+enum { SHORT = 512 }; /* sums that tensor cores make again in the time that a number takes to memory and back */
+
 typedef struct Sharing {
     Cutter *c;
     const bool *here, *there; /* by value id: what the one, and what the others, are computed from */
@@ -22,12 +24,25 @@ static bool is_shared(const Sharing *s, const DefValue *value)
     return s->here[value->id] && s->there[value->id] && value->op && !cut_is_kept(s->c, value);
 }
 
-static bool shares_products(const Sharing *s)
+/* Along how many elements a product sums; 0: that is not known. */
+static int64_t depth_of(const DefOp *gemm)
+{
+    const DefArg *a = &gemm->args[0];
+    int64_t depth;
+
+    return aff_is_const(a->value->dims[a->value->rank - (a->transposed ? 2 : 1)].size, &depth) ? depth : 0;
+}
+
+/* deep: sums that take longer to make again than to write and to read. */
+static bool shares_products(const Sharing *s, bool deep)
 {
     bool any = false;
 
-    for (int i = 0; i < s->c->def->ops.len; i++)
-        any |= s->c->def->ops.data[i]->op == OP_GEMM && is_shared(s, s->c->def->ops.data[i]->result);
+    for (int i = 0; i < s->c->def->ops.len; i++) {
+        const DefOp *op = s->c->def->ops.data[i];
+
+        any |= op->op == OP_GEMM && is_shared(s, op->result) && (!deep || depth_of(op) == 0 || depth_of(op) > SHORT);
+    }
     return any;
 }
 
@@ -59,7 +74,7 @@ static void add_last(const Sharing *s, const DefValue *beside, Goal *left)
 {
     const Def *def = s->c->def;
 
-    for (int i = def->ops.len - 1; i >= 0 && left->n == 0 && shares_products(s); i--)
+    for (int i = def->ops.len - 1; i >= 0 && left->n == 0 && shares_products(s, true); i--)
         if (may_be_left(s, def->ops.data[i]->result, beside))
             left->values[left->n++] = def->ops.data[i]->result;
 }
@@ -101,7 +116,7 @@ bool cut_together(Cutter *c, const Goal *values)
         Goal one = {.values = &values->values[i], .n = 1};
         Sharing s = {c, cut_needed_for(c, &left), cut_needed_for(c, &one)};
 
-        if (flow_same_rows(values->values[0], values->values[i]) && !s.here[values->values[i]->id] && !s.there[left.values[0]->id] && shares_products(&s))
+        if (flow_same_rows(values->values[0], values->values[i]) && !s.here[values->values[i]->id] && !s.there[left.values[0]->id] && shares_products(&s, false))
             left.values[left.n++] = values->values[i];
     }
     if (left.n == 1)

@@ -32,8 +32,8 @@
  * fp32's range that scaling by log2 e (simplify.c) does not overflow. */
 static const double LOWEST = -8.50705917302346158658e37;
 
-/* Where the program has numbers as large as masks that are added, differences are taken before they are scaled: then any number of
- * fp32 is a score, as the least one, which stands for -inf where that is to be no NaN. */
+/* Where the program has numbers below that itself, as masks that are added, differences are taken before they are scaled
+ * (simplify.c): then any number of fp32 is a score, the least one too. */
 static const double LEAST = -3.40282346638528859812e38;
 
 /* exp(s - m) stays below 2^8, which fp16 and bf16 hold with their full precision. */
@@ -121,7 +121,7 @@ static void expand_in_order(TileProgram *program, TileKernel *kernel, bool laggi
     Rewriter rw = {program, kernel, block, at, op->loc};
     TileValue *s = op->args[0], *m = op->args[1], *l = op->args[2];
 
-    TileValue *lowest = rw_fill(&rw, range_has_large(s) ? LEAST : LOWEST);
+    TileValue *lowest = rw_fill(&rw, range_has_number(s, -LOWEST) ? LEAST : LOWEST);
     TileValue *m1 = new_reference(&rw, m, rw_reduce_rows(&rw, OP_ROW_MAX, s), lagging);
     TileValue *ref = rw_binary(&rw, OP_MAX, m1, lowest);
     TileValue *before = rw_binary(&rw, OP_MAX, m, lowest);

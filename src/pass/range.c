@@ -161,9 +161,22 @@ ValueRange range_of(const TileValue *v)
 
 static const double LARGE = 1 << 20;
 
-static bool is_large(double number)
+/* Without those through which no number of the program comes, as products and reductions. */
+static bool number_within(const TileValue *v, double least, int depth)
 {
-    return isfinite(number) && fabs(number) >= LARGE;
+    const TileOp *op = v->def;
+    double number;
+    if (rw_number(v, &number)) return isfinite(number) && fabs(number) >= least;
+    if (depth > MAX_DEPTH || !op || (op->kind != TILE_MASK && op->kind != TILE_ELEMENT && op->kind != TILE_CAST)) return false;
+    if (op->kind == TILE_MASK && isfinite(op->number) && fabs(op->number) >= least) return true;
+    for (int i = 0; i < op->n_args; i++)
+        if (number_within(op->args[i], least, depth + 1)) return true;
+    return false;
+}
+
+bool range_has_number(const TileValue *v, double least)
+{
+    return number_within(v, least, 0);
 }
 
 /* Elements of an Input that hold numbers as large as fp32 has, exactly. */
@@ -187,23 +200,19 @@ static bool is_any_power(const TileValue *v)
     return power && isinf(range_of(v).hi);
 }
 
-/* Without those through which no number of the program comes, as products and reductions. */
-static bool large_within(const TileValue *v, bool scaled, int depth)
+static bool grows_within(const TileValue *v, bool scaled, int depth)
 {
     const TileOp *op = v->def;
-    double number;
-    if (rw_number(v, &number)) return is_large(number);
     if (depth > MAX_DEPTH || !op || (op->kind != TILE_MASK && op->kind != TILE_ELEMENT && op->kind != TILE_CAST)) return false;
-    if (op->kind == TILE_MASK && is_large(op->number)) return true;
     if (op->kind == TILE_ELEMENT && scaled && is_sum_of_loaded(op)) return true;
     if (op->kind == TILE_ELEMENT && op->op == OP_MULTIPLY && (is_any_power(op->args[0]) || is_any_power(op->args[1]))) return true;
     scaled = scaled || (op->kind == TILE_ELEMENT && (op->op == OP_MULTIPLY || op->op == OP_DIVIDE));
     for (int i = 0; i < op->n_args; i++)
-        if (large_within(op->args[i], scaled, depth + 1)) return true;
+        if (grows_within(op->args[i], scaled, depth + 1)) return true;
     return false;
 }
 
 bool range_has_large(const TileValue *v)
 {
-    return large_within(v, false, 0);
+    return range_has_number(v, LARGE) || grows_within(v, false, 0);
 }

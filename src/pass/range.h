@@ -16,5 +16,7 @@ ValueRange range_of(const TileValue *v);
  * that was added before a scale. Of two such, x and v, the difference is to be taken before it is scaled: x * c
  * and v * c, each rounded, differ by more than an exponential bears. */
 bool range_has_large(const TileValue *v);
+/* Whether a number of the program, as large as that or larger, is part of what the value is made of. */
+bool range_has_number(const TileValue *v, double least);
 
 #endif

@@ -354,11 +354,19 @@ static DefValue *function_of(const DefValue *x)
     return one && x->op->args[0].value && !x->op->args[0].transposed && x->op->args[0].value->rank == x->rank ? x->op->args[0].value : NULL;
 }
 
+/* A column that is an output without its dimension of one: it is stored as it is (permute.c). */
+static bool is_stored(const Speller *s, const DefValue *x)
+{
+    return s->op->op == OP_RESHAPE && s->op->result->is_output && flow_is_vector(x);
+}
+
 /* Places that lie within X, as those of what is rearranged do. */
 static Expr *element(Speller *s, const DefValue *x, Expr *const *at)
 {
     Expr *seen = x->op && x->op->op == OP_DEFINE ? defined_at(s, x, x->op->where, at, false) : NULL;
 
+    if (is_stored(s, x))
+        return read_at(s, x, at);
     if (s->through && !s->reads.ambiguous && flow_is_made_by_element(x)) {
         Expr *made = flow_element(&s->reads, x, at);
 
@@ -387,7 +395,7 @@ static void define(Speller *s, DefValue *result, DefValue *x, const Expr *as)
     DefOp *op = add_op(s, OP_DEFINE, result);
 
     op->where = as;
-    while (function_of(x))
+    while (function_of(x) && !is_stored(s, x))
         x = function_of(x);
     add_read(s, op, (DefRead){x->name, x});
     bool itself = op->reads.len > 0;

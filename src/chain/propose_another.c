@@ -66,6 +66,18 @@ bool propose_own_accumulator(Suggester *s)
     return found;
 }
 
+/* `Compute Add W, 0 and get new C` in a loop, of which the last turn's is left (TW0448). */
+bool propose_summed(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->listed && s->stmt->op_known && op_info(s->stmt->op)->class == OPC_ELEMENT && s->stmt->dest ? s->stmt : NULL;
+    Stmt *changed = stmt ? suggest_like(s, stmt) : NULL;
+
+    if (!changed)
+        return false;
+    changed->result = RESULT_ACCUMULATE;
+    return suggest_stmt(s, stmt, changed, "the sum of all turns");
+}
+
 /* ---- another sum ----------------------------------------------------------------------------------- */
 
 static bool is_sum(const Vary *v, const char *name)

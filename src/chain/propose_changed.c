@@ -506,6 +506,21 @@ static bool try_moved_to(Vary *v, const Stmt *s, int at)
     return at >= 0 && (at < line.start || at > line.end) && suggest_edits(v->s, edits, 2, "there it is what the Operator says");
 }
 
+/* Behind its loop, with the Copy before it that brings its last operand. */
+static bool try_behind_with_copy(Vary *v, const Stmt *loop, int k)
+{
+    const Stmt *copy = loop->body.data[k], *s = k + 1 < loop->body.len ? loop->body.data[k + 1] : copy;
+    bool brings = copy->kind == STMT_COPY && !copy->listed && s->kind == STMT_COMPUTE && !s->listed && s->n_args == 2 && expr_is_name(s->args[1], copy_tile(copy));
+    int end = brings ? suggest_end(v->s, loop) : -1;
+    const char *indent = suggest_indent(v->s, loop->span.start);
+    Fix edits[] = {{suggest_line(v->s, copy->span), "", NULL}, {suggest_line(v->s, s->span), "", NULL}, {{end, end}, "", NULL}};
+
+    if (end < 0)
+        return false;
+    edits[2].text = arena_printf(v->s->arena, "\n%s%s\n%s%s", indent, suggest_text(v->s, copy), indent, suggest_text(v->s, s));
+    return suggest_edits(v->s, edits, 3, "once, behind the loop");
+}
+
 static bool try_places(Vary *v, const Block *block, const Stmt *loop)
 {
     for (int i = 0; i < block->len; i++) {
@@ -517,6 +532,9 @@ static bool try_places(Vary *v, const Block *block, const Stmt *loop)
                 return true;
         if (moves && loop && (try_moved_to(v, s, suggest_before(v->s, loop).start) || (suggest_end(v->s, loop) >= 0 && try_moved_to(v, s, suggest_end(v->s, loop) + 1))))
             return true;
+        for (int k = 0; s->kind == STMT_FOR && k < s->body.len; k++)
+            if (try_behind_with_copy(v, s, k))
+                return true;
         if (try_places(v, &s->body, s->kind == STMT_FOR ? s : loop) || try_places(v, &s->orelse, loop))
             return true;
     }

@@ -156,6 +156,25 @@ static bool try_reversed(Site *t, Expr *e)
     return try_as(t, e, *expr_binary(arena, EO_SUB, last, expr_name(arena, e->name)), "from the other end it is what the Operator says");
 }
 
+/* A loop that ends where its block's part does, and begins where all do. */
+static bool try_own_start(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+    const Expr *hi = t->stmt->kind == STMT_FOR && e == t->root && t->role == BOUND && e->kind == EXPR_INT && t->span.start == t->stmt->lo->span.start ? t->stmt->hi : NULL;
+
+    for (int i = 0; hi && hi->kind == EXPR_CALL && i < hi->n_args; i++) /* min((s + 1) * n, tiles) */
+        if (hi->args[i]->kind == EXPR_BINARY && hi->args[i]->op == EO_MUL)
+            hi = hi->args[i];
+    for (int side = 0; hi && hi->kind == EXPR_BINARY && hi->op == EO_MUL && side < 2; side++) {
+        const Expr *next = side ? hi->b : hi->a, *size = side ? hi->a : hi->b;
+        bool one_more = next->kind == EXPR_BINARY && next->op == EO_ADD && expr_is_one(next->b);
+
+        if (one_more && try_as(t, e, *expr_binary(arena, EO_MUL, expr_copy(arena, next->a), expr_copy(arena, size)), "from where its own part begins"))
+            return true;
+    }
+    return false;
+}
+
 /* A loop that begins where its block's part does, and goes on to the end of all. */
 static bool try_own_part(Site *t, Expr *e)
 {
@@ -285,6 +304,9 @@ static bool try_own_entry(Site *t, Expr *e)
         for (int i = 0; e->args[k]->kind == EXPR_INT && i < t->v->counters.len; i++)
             if (try_as(t, e->args[k], *expr_name(t->v->s->arena, t->v->counters.data[i]), "the entry of this block, or turn"))
                 return true;
+    for (int i = 0; e->kind == EXPR_INT && e == t->root && t->role == COORDINATE && i < t->v->counters.len; i++)
+        if (try_as(t, e, *expr_name(t->v->s->arena, t->v->counters.data[i]), "the entry of this block, or turn"))
+            return true;
     return false;
 }
 
@@ -463,7 +485,7 @@ static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
 }
 
 static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up};
-static Change *const LIKELY[] = {try_own_part, try_own_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
+static Change *const LIKELY[] = {try_own_part, try_own_start, try_own_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
 
 static bool try_likely(Vary *v)

@@ -82,7 +82,7 @@ static const Row TABLE[] = {
     {TW0444, {propose_before_the_softmax, propose_removal}},
     {TW0445, {propose_behind_the_loop, propose_divided_behind}},
     {TW0447, {propose_state}},
-    {TW0448, {propose_kept}},
+    {TW0448, {propose_kept, propose_summed}},
     {TW0449, {propose_own_rescale}},
     {TW0450, {propose_store}},
     {TW0451, {propose_other_place, propose_removal, propose_behind_the_loop, propose_last_store}},

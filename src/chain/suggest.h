@@ -132,7 +132,7 @@ Proposal propose_agreement, propose_more_turns;
 /* propose_exprs.c */
 Proposal propose_likely_exprs, propose_other_exprs;
 /* propose_another.c */
-Proposal propose_own_state, propose_own_accumulator, propose_own_sum, propose_into_branch;
+Proposal propose_own_state, propose_own_accumulator, propose_summed, propose_own_sum, propose_into_branch;
 /* propose_lacking.c */
 Proposal propose_other_column, propose_lacking_op, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */

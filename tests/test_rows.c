@@ -303,14 +303,15 @@ static void copies_are_wide_and_direct(void **state)
 }
 
 /* Elements that each have a place of their own are loaded as a tile where they lie as one: from a column on where lanes can take
- * 16 bytes. */
+ * 16 bytes. Of others, those that lie beside each other come together. */
 static void elements_that_are_a_tile_are_copied(void **state)
 {
     static const struct {
         const char *place;
-        bool tile;
-    } cases[] = {{"W[m * 4 + row(Y), col(Y)]", false}, {"L[m * 4 + row(Y), col(Y)]", false}, {"X[m * 4 + row(Y), col(Y) + 64]", true}, {"X[m * 4 + row(Y) - 1, col(Y)]", true}, {"X[m * 4 + row(Y), col(Y) + 3]", false},
-                 {"X[m * 4 + row(Y), 2 * col(Y)]", false}, {"X[col(Y), m * 4 + row(Y)]", false}, {"X[m * 4 + row(Y), row(Y) + col(Y)]", false}};
+        bool tile, wide;
+    } cases[] = {{"W[m * 4 + row(Y), col(Y)]", false, true}, {"L[m * 4 + row(Y), col(Y)]", false, false}, {"X[m * 4 + row(Y), col(Y) + 64]", true, true},
+                 {"X[m * 4 + row(Y) - 1, col(Y)]", true, true}, {"X[m * 4 + row(Y), col(Y) + 3]", false, true}, {"X[m * 4 + row(Y), 2 * col(Y)]", false, true},
+                 {"X[col(Y), m * 4 + row(Y)]", false, false}, {"X[m * 4 + row(Y), row(Y) + col(Y)]", false, true}, {"X[m * 4 + row(Y), 9 * col(Y)]", false, false}};
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t i = 0; i < TW_COUNT(cases); i++) {
@@ -322,7 +323,7 @@ static void elements_that_are_a_tile_are_copied(void **state)
         const char *tile = compiled(arena, code, false), *ptx = compiled(arena, code, true);
 
         assert_int_equal(strstr(tile, "= load ") != NULL, cases[i].tile);
-        assert_int_equal(count(ptx, "ld.global.v4.b32") > 0, cases[i].tile);
+        assert_int_equal(count(ptx, "ld.global.v4.b32") > 0, cases[i].wide);
         check_code(arena, code, "sm_80", DT_BF16, "M=37");
     }
 }

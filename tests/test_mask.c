@@ -124,6 +124,8 @@ static const struct Turn {
     {"    %V = mask %S where j * 32 + col < 4 or m * 64 + row - j * 32 - col < 50 else -inf : fp32<64x32>\n" BOTH, false},
     {"    %V = mask %S where (j * 32 + col) div 48 <= (m * 64 + row) div 48 else -inf : fp32<64x32>\n    %P = exp2 %V : fp32<64x32>\n", true},
     {"    %V = mask %S where (m * 64 + row) div 48 - (j * 32 + col) div 48 <= 2 else -inf : fp32<64x32>\n    %P = exp2 %V : fp32<64x32>\n", true},
+    {"    %V = mask %S where max(j, 1) + max(j, 2) + max(j, 3) + max(j, 4) + max(j, 5) + max(j, 6) + max(col, 7) <= m else -inf : fp32<64x32>\n"
+     "    %P = exp2 %V : fp32<64x32>\n", false}, /* so many that looking at each with each would take long */
     {"    %V = mask %S where m * 64 + row <= j * 32 + col else -inf : fp32<64x32>\n" BOTH, false},
 };
 

@@ -66,13 +66,23 @@ static const Aff *term_in(const Aff *sum, unsigned kinds, const AffSym *of, int6
     return (kinds & 1u << term->kind) && *times != 0 && (!of || aff_uses(term, of)) ? term : NULL;
 }
 
-/* max(a, b) <= c is a <= c and b <= c; so with the others. NULL: it is no such. */
+/* How often the greater or lesser of two is in an expression, up to a limit. */
+static int extremes_in(const Aff *e, int limit)
+{
+    if (!e || limit == 0) return 0;
+    int n = e->kind == AFF_MAX || e->kind == AFF_MIN;
+    n += extremes_in(e->a, limit - n);
+    return n + extremes_in(e->b, limit - n);
+}
+
+/* max(a, b) <= c is a <= c and b <= c; so with the others. NULL: it is no such, or of so many that this would become long. */
 static const Aff *of_both(AffCtx *aff, const Aff *cond)
 {
+    enum { MOST_EXTREMES = 4 };
     const Aff *sum = aff_sub(aff, cond->a, cond->b), *zero = aff_const(aff, 0);
     int64_t times;
     const Aff *extreme = term_in(sum, 1u << AFF_MAX | 1u << AFF_MIN, NULL, &times);
-    if (!extreme) return NULL;
+    if (!extreme || extremes_in(sum, MOST_EXTREMES + 1) > MOST_EXTREMES) return NULL;
     const Aff *rest = aff_sub(aff, sum, aff_scale(aff, extreme, times));
     const Aff *a = aff_le(aff, aff_add(aff, rest, aff_scale(aff, extreme->a, times)), zero);
     const Aff *b = aff_le(aff, aff_add(aff, rest, aff_scale(aff, extreme->b, times)), zero);

@@ -600,6 +600,23 @@ static void expressions_that_explode(void **state)
     assert_null(resolve(f, arena_printf(f->arena, "%sInput Z (a63)\nCompute Exp X and get Y", doubling(f, "M", 63))));
 }
 
+/* What tiles cut: rows and columns, not what leads them, of which vectors and matrices may have one element each. */
+static void dimensions_that_tiles_cut(void **state)
+{
+    static const struct {
+        const char *name;
+        bool tiled;
+    } dims[] = {{"B", false}, {"H", false}, {"n", true}, {"D", true}, {"M", true}, {"E", true}};
+    Fixture *f = *state;
+    Def *def = resolved(f, "Input Q (B, H, n, D)\nInput win (H)\nInput seg (B, n)\nInput X (M, D)\nInput W (E)\nOutput Y (M, D)\n"
+                           "Compute Multiply X, 2 and get Y");
+
+    for (size_t i = 0; i < TW_COUNT(dims); i++)
+        for (int k = 0; k < def->dims.len; k++)
+            if (strcmp(def->dims.data[k].name, dims[i].name) == 0)
+                assert_int_equal(def_is_tiled(def, def->dims.data[k].sym), dims[i].tiled);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -624,6 +641,7 @@ int main(void)
         TEST(too_many_statements),
         TEST(too_many_names),
         TEST(expressions_that_explode),
+        TEST(dimensions_that_tiles_cut),
     };
     return cmocka_run_group_tests_name("def", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* shapes.c: the shapes that a kernel is tried on besides the one asked for.
  *
- * A dimension that is one of the last two of some tensor is cut into tiles, so
+ * A dimension that is one of the last two of some tensor is cut into tiles (def_is_tiled), so
  * it takes lengths round the boundaries of tiles; any other counts batches or
  * heads, and is small. Every dimension is empty in one shape.
  *

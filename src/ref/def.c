@@ -413,16 +413,35 @@ bool def_op_reads(const DefOp *op, const DefValue *value)
     return false;
 }
 
+static const DefValue *input_or_output(const Def *def, int i)
+{
+    return i < def->inputs.len ? def->inputs.data[i] : def->outputs.data[i - def->inputs.len];
+}
+
+/* Whether one of the value's dimensions from `first` on, up to `end`, follows the symbol. */
+static bool follows(const DefValue *v, int first, int end, const AffSym *sym)
+{
+    for (int k = first; k < end; k++)
+        if (aff_uses(v->dims[k].size, sym))
+            return true;
+    return false;
+}
+
 bool def_is_tiled(const Def *def, const AffSym *sym)
 {
-    for (int i = 0; i < def->inputs.len + def->outputs.len; i++) {
-        const DefValue *v = i < def->inputs.len ? def->inputs.data[i] : def->outputs.data[i - def->inputs.len];
+    bool in_matrix = false, leads = false;
 
-        for (int k = v->rank > 2 ? v->rank - 2 : 0; k < v->rank; k++)
-            if (aff_uses(v->dims[k].size, sym))
-                return true;
+    for (int i = 0; i < def->inputs.len + def->outputs.len; i++) {
+        const DefValue *v = input_or_output(def, i);
+        int last = v->rank > 2 ? v->rank - 2 : 0;
+        bool tiled = follows(v, last, v->rank, sym);
+
+        if (tiled && v->rank > 2)
+            return true;
+        in_matrix |= tiled;
+        leads |= follows(v, 0, last, sym);
     }
-    return false;
+    return in_matrix && !leads;
 }
 
 int def_axis(const DefValue *value, const char *dim)

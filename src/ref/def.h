@@ -176,7 +176,8 @@ bool def_is_named(const Def *def, const char *name);
 /* Whether the value is one of the operation's operands, and whether elements of it are read. */
 bool def_op_takes(const DefOp *op, const DefValue *value);
 bool def_op_reads(const DefOp *op, const DefValue *value);
-/* Whether one of the last two dimensions of an input or output, which tiles cut, is made of this. */
+/* Whether one of the last two dimensions of an input or output, which tiles cut, is made of this. A vector or a matrix says
+ * nothing of what leads others: batches and heads, which are few. */
 bool def_is_tiled(const Def *def, const AffSym *sym);
 /* The type that a GEMM's operand is multiplied in: its own (an input's, a Cast's), of
  * unlike widths the wider one; of a value that has none, or one of more than 16 bits, the

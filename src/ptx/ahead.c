@@ -231,7 +231,7 @@ static int registers_ahead(const Ahead *w)
 /* Registers for what is ahead: addresses, too, take of what tiles leave. */
 static int room_of(Emitter *e, const Ahead *w)
 {
-    return rm_left(e, w->loop->regions[0]) / 4;
+    return rm_left(e, w->loop->regions[0]) / 3;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------ */

@@ -116,6 +116,10 @@ static const struct Turn {
     {"    %V = mask %S where j * 32 + col <= m * 64 + row + 40 else -inf : fp32<64x32>\n" BOTH, true},
     {"    %C = index j * 32 + col <= m * 64 + row : fp32<64x32>\n    %0 = fill 0 : fp32<1x1>\n    %I = fill -inf : fp32<1x1>\n"
      "    %B = where %C, %0, %I : fp32<64x32>\n    %V = add %S, %B : fp32<64x32>\n" BOTH, true}, /* a mask that is added */
+    {"    %C = index j * 32 + col <= m * 64 + row : fp32<64x32>\n    %F = exp2 %S : fp32<64x32>\n    %P = multiply %C, %F : fp32<64x32>\n", true}, /* or is a factor */
+    {"    %C = index m * 64 + row < j * 32 + col : fp32<64x32>\n    %0 = fill 0 : fp32<1x1>\n    %2 = fill 2 : fp32<1x1>\n"
+     "    %B = where %C, %0, %2 : fp32<64x32>\n    %F = exp2 %S : fp32<64x32>\n    %P = multiply %F, %B : fp32<64x32>\n", true},
+    {"    %C = index j * 32 + col <= m * 64 + row : fp32<64x32>\n    %P = add %C, %S : fp32<64x32>\n", false},
     {"    %C = index m * 64 + row < j * 32 + col : fp32<64x32>\n    %I = fill -inf : fp32<1x1>\n"
      "    %V = where %C, %I, %S : fp32<64x32>\n" BOTH, true}, /* or chosen by */
     {"    %C = index j * 32 + col <= m * 64 + row : fp32<64x32>\n    %I = fill 5 : fp32<1x1>\n    %V = where %C, %S, %I : fp32<64x32>\n" BOTH, false},

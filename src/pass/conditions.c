@@ -7,9 +7,10 @@
  *   %t = add %s, %b                            ->
  *
  *   %t = where %c, %s, 0                              %t = mask %s where j * 64 + col <= m * 64 + row else 0
+ *   %t = multiply %s, %c
  *
  * In loops with products, where it says which turns count for nothing (mask.c). What is finite makes -inf no less by being
- * added to it.
+ * added to it, and 0 no more by being multiplied with it.
  */
 #include "pass/conditions.h"
 #include "pass/rewrite.h"
@@ -30,15 +31,15 @@ static const Aff *condition_of(const TileValue *v)
     return kind == AFF_LE || kind == AFF_EQ || kind == AFF_AND || kind == AFF_OR || kind == AFF_NOT ? v->def->index : NULL;
 }
 
-/* A choice between something and a number, -inf before all others. */
-static bool is_choice(AffCtx *aff, const TileOp *op, Choice *c)
+/* A choice between something and a number: `wanted`, if that is one of two. */
+static bool is_choice(AffCtx *aff, const TileOp *op, double wanted, Choice *c)
 {
     double first = 0, second = 0;
     const Aff *condition = op && op->kind == TILE_ELEMENT && op->op == OP_WHERE ? condition_of(op->args[0]) : NULL;
     if (!condition) return false;
     bool number = rw_number(op->args[1], &first), other = rw_number(op->args[2], &second);
     if (!number && !other) return false;
-    if (other && !(number && first == -INFINITY)) *c = (Choice){condition, op->args[1], second};
+    if (other && !(number && first == wanted)) *c = (Choice){condition, op->args[1], second};
     else *c = (Choice){aff_not(aff, condition), op->args[2], first};
     return true;
 }
@@ -51,17 +52,26 @@ static TileValue *mask(Rewriter *rw, TileValue *v, const Choice *c)
     return op->results[0];
 }
 
-/* What is added is -inf where the choice says, once. */
-static TileValue *masked_sum(Rewriter *rw, const TileOp *add)
+/* A condition by itself is 1 where it holds, else 0. */
+static bool is_part(Rewriter *rw, const TileValue *v, double wanted, Choice *c)
 {
-    for (int k = 0; k < 2 && add->kind == TILE_ELEMENT && add->op == OP_ADD; k++) {
-        TileValue *sum = add->args[!k], *bias = add->args[k];
-        double number;
+    const Aff *condition = condition_of(v);
+    if (condition) *c = (Choice){condition, NULL, 0};
+    return condition || is_choice(rw->program->aff, v->def, wanted, c);
+}
+
+/* What is added is -inf where the choice says, once, or what is multiplied with 0. */
+static TileValue *masked_sum(Rewriter *rw, const TileOp *op)
+{
+    bool adds = op->kind == TILE_ELEMENT && op->op == OP_ADD, scales = op->kind == TILE_ELEMENT && op->op == OP_MULTIPLY;
+    for (int k = 0; k < 2 && (adds || scales); k++) {
+        TileValue *v = op->args[!k], *by = op->args[k];
+        double number = scales, nothing = scales, wanted = adds ? -INFINITY : 0;
         Choice c;
-        if (!is_choice(rw->program->aff, bias->def, &c) || c.otherwise != -INFINITY || tile_count_uses(rw->kernel->body, bias) != 1) continue;
-        if (!tile_type_equal(sum->type, add->results[0]->type)) continue;
-        if (!rw_number(c.kept, &number) || number != 0) sum = rw_binary(rw, OP_ADD, sum, c.kept);
-        return mask(rw, sum, &c);
+        if (!is_part(rw, by, wanted, &c) || c.otherwise != wanted || tile_count_uses(rw->kernel->body, by) != 1) continue;
+        if ((adds && !c.kept) || !tile_type_equal(v->type, op->results[0]->type)) continue;
+        bool changes = c.kept && (!rw_number(c.kept, &number) || number != nothing);
+        return mask(rw, changes ? rw_binary(rw, op->op, v, c.kept) : v, &c);
     }
     return NULL;
 }
@@ -69,7 +79,7 @@ static TileValue *masked_sum(Rewriter *rw, const TileOp *add)
 static TileValue *masked_choice(Rewriter *rw, const TileOp *where)
 {
     Choice c;
-    if (!is_choice(rw->program->aff, where, &c) || !tile_type_equal(c.kept->type, where->results[0]->type)) return NULL;
+    if (!is_choice(rw->program->aff, where, -INFINITY, &c) || !tile_type_equal(c.kept->type, where->results[0]->type)) return NULL;
     return c.kept->type.rows > 1 && c.kept->type.cols > 1 ? mask(rw, c.kept, &c) : NULL;
 }
 

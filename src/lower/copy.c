@@ -65,11 +65,9 @@ static bool other_value(Lower *lo, const Stmt *s, double *number)
 
 static TileValue *masked(Lower *lo, TileValue *v, const Aff *cond, double number)
 {
-    TileOp *op = rw_insert(&lo->rw, TILE_MASK, 1, &v, 1, &v->type);
-    op->cond = cond;
-    op->number = number;
-    *lo_lineage(lo, op->results[0]) = *lo_lineage(lo, v);
-    return op->results[0];
+    TileValue *mask = rw_mask(&lo->rw, v, cond, NULL, number);
+    *lo_lineage(lo, mask) = *lo_lineage(lo, v);
+    return mask;
 }
 
 static TileValue *moved(Lower *lo, TileValue *v, Space space)

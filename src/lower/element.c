@@ -655,12 +655,7 @@ TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise)
     const Expr *plain = not_varying(lo, e);
     const Aff *cond = plain ? eval_aff(&lo->env, plain, lo->diags) : NULL;
     if (plain && !cond) lo->failed = true;
-    if (cond) {
-        TileOp *op = rw_insert(&lo->rw, TILE_MASK, 1, &x, 1, &x->type);
-        op->cond = cond;
-        op->number = otherwise;
-        x = op->results[0];
-    }
+    if (cond) x = rw_mask(&lo->rw, x, cond, NULL, otherwise);
     if (plain != e) x = select_where(lo, e, x, rw_fill(&lo->rw, otherwise));
     lo_leave_frame(lo);
     Lineage *l = lo_lineage(lo, x);

@@ -46,10 +46,7 @@ static bool is_choice(AffCtx *aff, const TileOp *op, double wanted, Choice *c)
 
 static TileValue *mask(Rewriter *rw, TileValue *v, const Choice *c)
 {
-    TileOp *op = rw_insert(rw, TILE_MASK, 1, &v, 1, &v->type);
-    op->cond = c->keeps;
-    op->number = c->otherwise;
-    return op->results[0];
+    return rw_mask(rw, v, c->keeps, NULL, c->otherwise);
 }
 
 /* A condition by itself is 1 where it holds, else 0. */

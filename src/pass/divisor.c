@@ -124,12 +124,7 @@ static const TileOp *product_of(Arena *arena, const TileBlock *body, const TileV
 static TileValue *round_here(Rewriter *rw, const Summed *summed, const TileOp *rounds)
 {
     TileValue *numbers = summed->numbers;
-    if (summed->mask) {
-        TileOp *mask = rw_insert(rw, TILE_MASK, 1, &numbers, 1, &numbers->type);
-        mask->cond = summed->mask->cond;
-        mask->unless = summed->mask->unless;
-        numbers = mask->results[0];
-    }
+    if (summed->mask) numbers = rw_mask(rw, numbers, summed->mask->cond, summed->mask->unless, 0);
     TileValue *old = rounds->results[0], *rounded = rw_insert(rw, TILE_RESHAPE, 1, &numbers, 1, &old->type)->results[0];
     rounded->name = old->name;
     tile_replace_uses(rw->block, old, rounded);

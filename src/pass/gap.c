@@ -1,6 +1,6 @@
 /* gap.c: turns between two stretches of a loop.
  *
- * Of masks that keep the first columns and those near the row, as with attention sinks before a window, the turns between
+ * Of masks that keep the first columns, which all rows see, and those near the row, the turns between
  * them change nothing. The loop goes on behind them:
  *
  *   for j = 0:hi {                                            for i = 0:hi - gap {

@@ -329,11 +329,6 @@ static bool dead_iteration_is_identity(TileProgram *program, TileKernel *kernel,
 
 /* ---- tightening -------------------------------------------------------------------------- */
 
-static const Aff *floor_quotient(AffCtx *aff, const Aff *a, int64_t divisor)
-{
-    return aff_div(aff, a, aff_const(aff, divisor));
-}
-
 /* The one coordinate of the grid along which sign * e grows; -1: none or several. */
 static int growing_axis(TileProgram *program, const TileKernel *kernel, const Aff *e, int sign)
 {
@@ -390,7 +385,7 @@ typedef enum Side { BEGIN, END } Side;
 /* The first counter for which c j + rest <= 0, or the one behind the last. */
 static const Aff *bound_of(AffCtx *aff, int64_t c, const Aff *rest)
 {
-    return c > 0 ? aff_offset(aff, floor_quotient(aff, aff_scale(aff, rest, -1), c), 1) : aff_ceildiv(aff, rest, aff_const(aff, -c));
+    return c > 0 ? aff_offset(aff, aff_div(aff, aff_scale(aff, rest, -1), aff_const(aff, c)), 1) : aff_ceildiv(aff, rest, aff_const(aff, -c));
 }
 
 /* The turns' begin or end that a condition sets: the first counter for which it can hold, or the one behind the last.

@@ -229,10 +229,7 @@ static TileOp *revise_masked(Rewriter *rw, const Chain *c, TileValue **args)
     op->unless = c->mask->unless;
     Rewriter inner = {c->program, c->kernel, op->regions[0], 0, rw->loc};
     TileValue *power = near_power(&inner, c, rw_binary(&inner, OP_MULTIPLY, c->s, rw_unary(&inner, OP_NEGATE, c->s)), -1);
-    TileOp *mask = rw_insert(&inner, TILE_MASK, 1, &power, 1, &power->type);
-    mask->cond = c->mask->cond;
-    mask->number = c->masked;
-    outputs_from(&inner, c, 0, mask->results[0], made);
+    outputs_from(&inner, c, 0, rw_mask(&inner, power, c->mask->cond, NULL, c->masked), made);
     rw_yield_all(c->program, c->kernel, op->regions[0], made, c->outputs);
     return op;
 }

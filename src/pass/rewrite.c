@@ -46,6 +46,15 @@ TileValue *rw_binary(Rewriter *rw, OpId op, TileValue *a, TileValue *b)
     return rw_element(rw, op, 2, args);
 }
 
+TileValue *rw_mask(Rewriter *rw, TileValue *v, const Aff *cond, const Aff *unless, double number)
+{
+    TileOp *op = rw_insert(rw, TILE_MASK, 1, &v, 1, &v->type);
+    op->cond = cond;
+    op->unless = unless;
+    op->number = number;
+    return op->results[0];
+}
+
 TileValue *rw_reduce_rows(Rewriter *rw, OpId id, TileValue *a)
 {
     TileType type = tile_type(DT_F32, a->type.rows, 1, SPACE_REGISTER);

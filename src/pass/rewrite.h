@@ -20,6 +20,8 @@ TileValue *rw_fill_tile(Rewriter *rw, double number, int rows, int cols); /* fp3
 TileValue *rw_element(Rewriter *rw, OpId op, int n_args, TileValue *const *args);
 TileValue *rw_unary(Rewriter *rw, OpId op, TileValue *a);
 TileValue *rw_binary(Rewriter *rw, OpId op, TileValue *a, TileValue *b);
+/* v where cond holds, else the number; all of it where `unless` does (NULL: never). */
+TileValue *rw_mask(Rewriter *rw, TileValue *v, const Aff *cond, const Aff *unless, double number);
 TileValue *rw_reduce_rows(Rewriter *rw, OpId op, TileValue *a);         /* (R,C) to (R,1) */
 
 /* The number of a FILL without a parameter that defines v; false otherwise. */

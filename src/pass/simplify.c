@@ -266,11 +266,7 @@ static TileValue *scale_after_mask(Rewriter *rw, const TileOp *op)
     if (op->kind != TILE_MASK || (op->number != 0 && op->number != -1.0 / 0.0)) return NULL;
     if (!scaled_by(op->args[0], &x, &number) || !(number > 0)) return NULL;
     if (dtype_round(x->type.dtype, op->number) != op->number) return NULL; /* bytes and integers hold no infinity */
-    TileOp *mask = rw_insert(rw, TILE_MASK, 1, &x, 1, &x->type);
-    mask->cond = op->cond;
-    mask->unless = op->unless;
-    mask->number = op->number;
-    return times(rw, mask->results[0], number);
+    return times(rw, rw_mask(rw, x, op->cond, op->unless, op->number), number);
 }
 
 static TileValue *scale_after_max(Rewriter *rw, const TileOp *op)

@@ -28,13 +28,18 @@ enum {
     LONG_TURN = 64 /* values of a lane that products add to: of more, what was read for the next turn is there by then */
 };
 
+/* Words of a tensor. */
+typedef struct Table {
+    Cells cells;
+    const Access *by; /* by cell */
+} Table;
+
 typedef struct Word {
     const TileOp *first, *last; /* those that are made of it */
     const Aff *element;
-    Cells *table;               /* words of its tensor, */
-    int cell;                   /* of which this is it, */
+    Table *table;
+    int cell;                   /* which of the table's it is, */
     Access by;                  /* and how it comes */
-    bool leads;                 /* the access is read for it */
     const char *reg[MOST_TURNS];
 } Word;
 
@@ -42,8 +47,8 @@ typedef struct Word {
 typedef struct Numbers {
     const TileOp *op;
     Cells cells;
-    int *leads;                                     /* by cell: which one leads its access, */
-    const char *(*words[MOST_TURNS])[ACCESS_WORDS]; /* and of that by turn, what comes */
+    const Access *by;                               /* by cell, */
+    const char *(*words[MOST_TURNS])[ACCESS_WORDS]; /* and of the one that leads by turn, what comes */
     int registers;                                  /* for one turn */
 } Numbers;
 
@@ -51,7 +56,7 @@ struct Ahead {
     const TileOp *loop;
     int turns; /* that are read ahead; 0: none are */
     VEC(Word) words;
-    VEC(Cells *) tables;
+    VEC(Table *) tables;
     VEC(Numbers) numbers;
 };
 
@@ -104,12 +109,12 @@ static TileTensor *tensor_ahead(Emitter *e, const TileOp *loop, const Aff *eleme
     return tensor && !tensor->written && tensor->dtype != DT_I64 ? tensor : NULL;
 }
 
-static Cells *table_of(Emitter *e, Ahead *w, const TileTensor *tensor)
+static Table *table_of(Emitter *e, Ahead *w, const TileTensor *tensor)
 {
     for (int i = 0; i < w->tables.len; i++)
-        if (w->tables.data[i]->tensor == tensor) return w->tables.data[i];
-    Cells *table = arena_new_of(e->arena, Cells);
-    table->tensor = tensor;
+        if (w->tables.data[i]->cells.tensor == tensor) return w->tables.data[i];
+    Table *table = arena_new_of(e->arena, Table);
+    table->cells.tensor = tensor;
     vec_push(e->arena, &w->tables, table);
     return table;
 }
@@ -126,9 +131,9 @@ static bool add_value(Emitter *e, Ahead *w, const TileOp *index, const Aff *read
             w->words.data[i].last = index;
             return true;
         }
-    Cells *table = table_of(e, w, tensor);
-    cl_add(e, table, coords);
-    vec_push(e->arena, &w->words, (Word){.first = index, .last = index, .element = element, .table = table, .cell = table->all.len - 1});
+    Table *table = table_of(e, w, tensor);
+    cl_add(e, &table->cells, coords);
+    vec_push(e->arena, &w->words, (Word){.first = index, .last = index, .element = element, .table = table, .cell = table->cells.all.len - 1});
     return w->words.len <= MOST_WORDS;
 }
 
@@ -144,32 +149,33 @@ static bool add_all(Emitter *e, Ahead *w, const TileOp *index, const Aff *a)
 
 static const Cell *cell_of(const Word *word)
 {
-    return &word->table->all.data[word->cell];
+    return &word->table->cells.all.data[word->cell];
 }
 
-static bool comes_with(const Word *word, const Word *other)
+static bool may_come_together(const Word *word)
 {
-    return other->table == word->table && cl_has(word->table, word->by, cell_of(word), cell_of(other));
+    return word->table->cells.tensor->dtype == DT_I32 && tile_reads_words(word->first);
 }
 
 /* Together with neighbours that are done with at the same time. */
-static void find_access(Ahead *w, Word *word)
+static Access access_of(const Ahead *w, const Word *word)
 {
-    int64_t place = cell_of(word)->place;
-    bool whole = word->table->tensor->dtype == DT_I32 && tile_reads_words(word->first);
-    word->by = whole ? cl_access(word->table, cell_of(word)) : (Access){place, 1};
-    for (int i = 0; i < w->words.len; i++)
-        if (comes_with(word, &w->words.data[i]) && w->words.data[i].last != word->last) word->by = (Access){place, 1};
+    Access by = word->table->by[word->cell];
+    for (int i = 0; i < w->words.len; i++) {
+        const Word *other = &w->words.data[i];
+        if (other->table != word->table || other->table->by[other->cell].lead != by.lead) continue;
+        if (other->last != word->last || !may_come_together(other)) return (Access){cell_of(word)->place, 1, word->cell};
+    }
+    return by;
 }
 
-static void find_leads(Emitter *e, Ahead *w)
+static void find_accesses(Emitter *e, Ahead *w)
 {
+    for (int i = 0; i < w->tables.len; i++) w->tables.data[i]->by = cl_accesses(e, &w->tables.data[i]->cells);
     for (int i = 0; i < w->words.len; i++) {
         Word *word = &w->words.data[i];
         for (int k = 0; k < w->turns; k++) word->reg[k] = em_new(e, REG_R);
-        find_access(w, word);
-        word->leads = true;
-        for (int k = 0; k < i; k++) word->leads &= !(w->words.data[k].leads && comes_with(&w->words.data[k], word));
+        word->by = access_of(w, word);
     }
 }
 
@@ -178,7 +184,7 @@ static const TileOp *reader_of(Emitter *e, const Word *word)
 {
     TileOp *op = arena_new_of(e->arena, TileOp);
     *op = *word->first;
-    op->tensor = (TileTensor *)word->table->tensor;
+    op->tensor = (TileTensor *)word->table->cells.tensor;
     return op;
 }
 
@@ -186,21 +192,23 @@ static const TileOp *reader_of(Emitter *e, const Word *word)
 static void registers_of(Emitter *e, const Ahead *w, const Word *word, int side, const char **regs)
 {
     for (int k = 0; k < word->by.n; k++) regs[k] = NULL;
-    for (int i = 0; i < w->words.len; i++)
-        if (comes_with(word, &w->words.data[i])) regs[cell_of(&w->words.data[i])->place - word->by.first] = w->words.data[i].reg[side];
+    for (int i = 0; i < w->words.len; i++) {
+        const Word *other = &w->words.data[i];
+        if (other->table == word->table && other->by.lead == word->by.lead) regs[cell_of(other)->place - word->by.first] = other->reg[side];
+    }
     for (int k = 0; k < word->by.n; k++)
         if (!regs[k]) regs[k] = em_new(e, REG_R);
 }
 
 static void read_word(Emitter *e, const Ahead *w, const Word *word, const TileOp *op, Reading *r)
 {
-    const char *regs[ACCESS_WORDS], *guard, *address = place_of(e, w, r, op, word->table, cell_of(word), word->by, &guard);
+    const char *regs[ACCESS_WORDS], *guard, *address = place_of(e, w, r, op, &word->table->cells, cell_of(word), word->by, &guard);
     if (word->by.n == 1) {
         in_load_integer(e, em_level(e), op->tensor->dtype, false, guard, address, word->reg[r->side]);
         return;
     }
     registers_of(e, w, word, r->side, regs);
-    cl_load(e, word->table, word->by, guard, address, regs);
+    cl_load(e, &word->table->cells, word->by, guard, address, regs);
 }
 
 /* Those whose registers are free behind `last`; NULL: all. */
@@ -210,8 +218,8 @@ static void read_words(Emitter *e, const Ahead *w, const TileOp *last, Reading r
     e->each = true;
     for (int i = 0; i < w->words.len; i++) {
         const Word *word = &w->words.data[i];
-        if ((last && word->last != last) || !word->leads) continue;
-        if (!op || op->tensor != word->table->tensor) { /* places in one tensor may have a part in common */
+        if ((last && word->last != last) || word->by.lead != word->cell) continue;
+        if (!op || op->tensor != word->table->cells.tensor) { /* places in one tensor may have a part in common */
             op = reader_of(e, word);
             r.bases.n = 0;
         }
@@ -248,23 +256,14 @@ static bool may_be_ahead(const TileOp *loop, const TileOp *op)
     return changes && !placed && (t == DT_F32 || (dtype_is_narrow(t) && dtype_bytes(t) == 2));
 }
 
-static int lead_of(const Cells *c, int i)
-{
-    for (int k = 0; k < i; k++)
-        if (cl_has(c, cl_access(c, &c->all.data[k]), &c->all.data[k], &c->all.data[i])) return k;
-    return i;
-}
-
 static void add_numbers(Emitter *e, Ahead *w, const TileOp *op)
 {
     Numbers n = {.op = op, .cells = {.tensor = op->tensor}};
     Cells *c = &n.cells;
     cl_add_values(e, c, op);
-    n.leads = arena_array(e->arena, int, c->all.len);
-    for (int i = 0; i < c->all.len; i++) {
-        n.leads[i] = lead_of(c, i);
-        if (n.leads[i] == i) n.registers += cl_words(c, cl_access(c, &c->all.data[i]));
-    }
+    n.by = cl_accesses(e, c);
+    for (int i = 0; i < c->all.len; i++)
+        if (n.by[i].lead == i) n.registers += cl_words(c, n.by[i]);
     if (n.registers <= MOST_NUMBERS && registers_ahead(w) + n.registers <= room_of(e, w)) vec_push(e->arena, &w->numbers, n);
 }
 
@@ -273,7 +272,7 @@ static void take_registers(Emitter *e, Numbers *n, int side)
     const Cells *c = &n->cells;
     n->words[side] = arena_alloc(e->arena, (size_t)c->all.len * sizeof *n->words[side]);
     for (int i = 0; i < c->all.len; i++)
-        for (int k = 0; n->leads[i] == i && k < cl_words(c, cl_access(c, &c->all.data[i])); k++) n->words[side][i][k] = em_new(e, REG_R);
+        for (int k = 0; n->by[i].lead == i && k < cl_words(c, n->by[i]); k++) n->words[side][i][k] = em_new(e, REG_R);
 }
 
 static void read_numbers(Emitter *e, const Ahead *w, const Numbers *n, Reading r)
@@ -281,11 +280,9 @@ static void read_numbers(Emitter *e, const Ahead *w, const Numbers *n, Reading r
     const Cells *c = &n->cells;
     e->each = true;
     for (int i = 0; i < c->all.len; i++) {
-        if (n->leads[i] != i) continue;
-        const Cell *x = &c->all.data[i];
-        Access a = cl_access(c, x);
-        const char *guard, *address = place_of(e, w, &r, n->op, c, x, a, &guard);
-        cl_load(e, c, a, guard, address, n->words[r.side][i]);
+        if (n->by[i].lead != i) continue;
+        const char *guard, *address = place_of(e, w, &r, n->op, c, &c->all.data[i], n->by[i], &guard);
+        cl_load(e, c, n->by[i], guard, address, n->words[r.side][i]);
     }
     e->each = false;
 }
@@ -327,7 +324,7 @@ static int turns_of(Emitter *e, const Ahead *w)
 static void read_first(Emitter *e, Ahead *w)
 {
     AffCtx *aff = e->program->aff;
-    find_leads(e, w);
+    find_accesses(e, w);
     for (int side = 0; side < w->turns; side++) {
         Reading r = reading(e, w, aff_offset(aff, w->loop->lo, side), side);
         read_words(e, w, NULL, r);
@@ -346,7 +343,7 @@ const Ahead *ah_begin(Emitter *e, const TileOp *loop)
     if (!is_ahead(e, loop)) return w;
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
-        if (op->kind == TILE_INDEX && aff_uses_kind(op->index, AFF_TABLE) && !add_all(e, w, op, op->index)) w->words.len = 0;
+        if (op->kind == TILE_INDEX && aff_uses_kind(op->index, AFF_TABLE) && !add_all(e, w, op, op->index)) w->words.len = w->tables.len = 0;
     }
     if (w->words.len > room_of(e, w)) w->words.len = 0;
     if (w->words.len == 0) return w;
@@ -388,9 +385,7 @@ void ah_gather(Emitter *e, const TileOp *gather)
     const Cells *c = &n->cells;
     const TileValue *v = gather->results[0];
     fr_new_f32(e, v);
-    for (int i = 0; i < c->all.len; i++) {
-        const Cell *lead = &c->all.data[n->leads[i]];
-        cl_take(e, c, cl_access(c, lead), n->words[e->side][n->leads[i]], &c->all.data[i], e->frags[v->id].f[i]);
-    }
+    for (int i = 0; i < c->all.len; i++)
+        cl_take(e, c, n->by[i], n->words[e->side][n->by[i].lead], &c->all.data[i], e->frags[v->id].f[i]);
     read_numbers(e, e->ahead, n, reading_next(e, e->ahead));
 }

@@ -15,11 +15,8 @@ enum { MOST_ELEMENTS = 64 }; /* of one lane, that come together */
 
 typedef struct Beside {
     Cells cells;
-    struct {
-        const TileOp *op;
-        int reg; /* of fp32 */
-        bool there;
-    } *of; /* each cell */
+    const Access *by; /* by cell */
+    int *regs;        /* of fp32, by cell */
     const TileOp *ops[MOST_ELEMENTS];
     int n_ops;
 } Beside;
@@ -79,40 +76,29 @@ static void join_others(Emitter *e, Beside *b, const TileOp *op)
 static void begin_results(Emitter *e, Beside *b)
 {
     int each = b->cells.all.len / b->n_ops;
-    b->of = arena_alloc(e->arena, (size_t)b->cells.all.len * sizeof *b->of);
+    b->regs = arena_array(e->arena, int, b->cells.all.len);
     for (int k = 0; k < b->n_ops; k++) {
         const TileValue *v = b->ops[k]->results[0];
         fr_new_f32(e, v);
         if (k > 0) vec_push(e->arena, &e->beside, b->ops[k]);
-        for (int i = 0; i < each; i++) {
-            b->of[k * each + i].op = b->ops[k];
-            b->of[k * each + i].reg = e->frags[v->id].f[i];
-            b->of[k * each + i].there = false;
-        }
+        memcpy(&b->regs[k * each], e->frags[v->id].f, (size_t)each * sizeof *b->regs);
     }
 }
 
-static void load_alone(Emitter *e, Beside *b, int at, const char *guard, const char *address)
-{
-    gl_load_value(e, b->cells.tensor->dtype, guard, address, b->of[at].reg);
-    b->of[at].there = true;
-}
-
-static void load(Emitter *e, Beside *b, int at, Bases *bases)
+/* What comes with the cell that leads an access. */
+static void load(Emitter *e, const Beside *b, int lead, Bases *bases)
 {
     const Cells *c = &b->cells;
-    const Cell *x = &c->all.data[at];
-    Access a = cl_access(c, x);
-    const Aff **coords = cl_coords(e, c, x, a.first);
-    const char *words[ACCESS_WORDS], *address = ga_address(e, b->of[at].op, bases, coords), *guard = gl_guard(e, ga_inside(e, b->of[at].op, coords));
+    Access a = b->by[lead];
+    const Aff **coords = cl_coords(e, c, &c->all.data[lead], a.first);
+    const char *words[ACCESS_WORDS], *address = ga_address(e, b->ops[0], bases, coords), *guard = gl_guard(e, ga_inside(e, b->ops[0], coords));
     for (int k = 0; a.n > 1 && k < cl_words(c, a); k++) words[k] = em_new(e, REG_R);
     if (a.n > 1) cl_load(e, c, a, guard, address, words);
-    else load_alone(e, b, at, guard, address);
-    for (int i = at; i < c->all.len; i++) {
-        if (b->of[i].there || !cl_has(c, a, x, &c->all.data[i])) continue;
-        if (a.n > 1) cl_take(e, c, a, words, &c->all.data[i], b->of[i].reg);
-        else em(e, "mov.f32 %%f%d, %%f%d;", b->of[i].reg, b->of[at].reg);
-        b->of[i].there = true;
+    else gl_load_value(e, c->tensor->dtype, guard, address, b->regs[lead]);
+    for (int i = lead; i < c->all.len; i++) {
+        if (b->by[i].lead != lead) continue;
+        if (a.n > 1) cl_take(e, c, a, words, &c->all.data[i], b->regs[i]);
+        else if (i > lead) em(e, "mov.f32 %%f%d, %%f%d;", b->regs[i], b->regs[lead]);
     }
 }
 
@@ -134,10 +120,11 @@ bool bs_gather(Emitter *e, const TileOp *op)
     bool some = false;
     cl_add_values(e, &b.cells, op);
     join_others(e, &b, op);
-    for (int i = 0; i < b.cells.all.len && !some; i++) some = cl_access(&b.cells, &b.cells.all.data[i]).n > 1;
+    b.by = cl_accesses(e, &b.cells);
+    for (int i = 0; i < b.cells.all.len && !some; i++) some = b.by[i].n > 1;
     if (!some) return false;
     begin_results(e, &b);
     for (int i = 0; i < b.cells.all.len; i++)
-        if (!b.of[i].there) load(e, &b, i, &bases);
+        if (b.by[i].lead == i) load(e, &b, i, &bases);
     return true;
 }

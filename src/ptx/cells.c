@@ -66,8 +66,9 @@ bool cl_may_meet(const Cells *c, const Cell *x, const Cell *y)
     return n > 1 && is_same_line(c, x, y) && access_of(x->place, n) == access_of(y->place, n);
 }
 
-Access cl_access(const Cells *c, const Cell *x)
+static Access access_for(const Cells *c, int at)
 {
+    const Cell *x = &c->all.data[at];
     int n = widest(c, x);
     int64_t lo = x->place, hi = x->place;
     for (int i = 0; i < c->all.len && n > 1; i++) {
@@ -77,12 +78,19 @@ Access cl_access(const Cells *c, const Cell *x)
         hi = y->place > hi ? y->place : hi;
     }
     while (n > 1 && access_of(lo, n / 2) == access_of(hi, n / 2)) n /= 2;
-    return (Access){access_of(lo, n) * n, n};
+    return (Access){access_of(lo, n) * n, n, at};
 }
 
-bool cl_has(const Cells *c, Access a, const Cell *of, const Cell *x)
+Access *cl_accesses(Emitter *e, const Cells *c)
 {
-    return x->place >= a.first && x->place < a.first + a.n && is_same_line(c, of, x);
+    Access *by = arena_array(e->arena, Access, c->all.len);
+    for (int i = 0; i < c->all.len; i++) {
+        const Cell *x = &c->all.data[i];
+        int k = 0;
+        while (k < i && !(x->place >= by[k].first && x->place < by[k].first + by[k].n && is_same_line(c, &c->all.data[k], x))) k++;
+        by[i] = k < i ? by[k] : access_for(c, i);
+    }
+    return by;
 }
 
 const Aff **cl_coords(Emitter *e, const Cells *c, const Cell *x, int64_t place)

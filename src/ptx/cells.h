@@ -20,14 +20,15 @@ typedef struct Cells {
 typedef struct Access {
     int64_t first;
     int n;
+    int lead; /* the first of the cells that it brings */
 } Access;
 
 void cl_add(Emitter *e, Cells *c, const Aff *const *coords);
 void cl_add_values(Emitter *e, Cells *c, const TileOp *gather); /* those of the lane, in their order */
 /* Whether the fewest accesses bring x with y. */
 bool cl_may_meet(const Cells *c, const Cell *x, const Cell *y);
-Access cl_access(const Cells *c, const Cell *x); /* the narrowest that has all that its widest would bring */
-bool cl_has(const Cells *c, Access a, const Cell *of, const Cell *x); /* whether an access of the one brings the other */
+/* For each cell the access that brings it: the narrowest that has all that the widest would bring. */
+Access *cl_accesses(Emitter *e, const Cells *c);
 const Aff **cl_coords(Emitter *e, const Cells *c, const Cell *x, int64_t place); /* of a place on x's line */
 int cl_words(const Cells *c, Access a);                 /* registers of 32 bits that it fills */
 /* Loads them from "[address]"; 0 where the guard is false. What has 16 bits and comes alone is the lower half of its word. */

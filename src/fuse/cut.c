@@ -660,32 +660,13 @@ static bool has_copies(const Def *def)
 
 /* ---- operands that read elements elsewhere ---------------------------------------------------------- */
 
-const DefOp *cut_only_use(const Def *def, const DefValue *value)
-{
-    const DefOp *use = NULL;
-
-    for (int i = 0; i < def->ops.len; i++) {
-        const DefOp *op = def->ops.data[i];
-
-        if (!def_op_takes(op, value) && !def_op_reads(op, value))
-            continue;
-        if (use)
-            return NULL;
-        use = op;
-    }
-    return use;
-}
-
 /* What a product takes of it: itself, or what becomes of it element by element. */
 static DefValue *operand_of(const Def *def, DefValue *value)
 {
     for (;;) {
-        const DefOp *use = cut_only_use(def, value);
-        bool goes_on = use && (op_info(use->op)->class == OPC_ELEMENT || use->op == OP_CAST) && use->result->rank == value->rank;
+        const DefOp *use = def_only_use(def, value);
 
-        for (int d = 0; goes_on && d < value->rank; d++)
-            goes_on = use->result->dims[d].size == value->dims[d].size;
-        if (!goes_on)
+        if (!use || (op_info(use->op)->class != OPC_ELEMENT && use->op != OP_CAST) || !def_same_shape(use->result, value))
             return value;
         value = use->result;
     }

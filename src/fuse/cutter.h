@@ -49,8 +49,6 @@ bool *cut_needed_for(const Cutter *c, const Goal *goal);
 bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
 /* Likewise, with kernels ahead for what the goal reads single elements of. */
 bool cut_reach(Cutter *c, const Goal *goal);
-/* The only operation that takes the value, or reads elements of it; NULL: there are none, or several. */
-const DefOp *cut_only_use(const Def *def, const DefValue *value);
 /* Adds the kernels of a goal: as few as are found, and those ahead that they take. */
 bool cut_solve(Cutter *c, const Goal *goal);
 bool cut_is_kept(const Cutter *c, const DefValue *value);

@@ -95,23 +95,6 @@ static bool only_parts_taken(Divider *d, const DefValue *of, DType dtype)
 
 /* ---- chains --------------------------------------------------------------------------------- */
 
-/* The one operation that takes a value; NULL: there is none, or several do. */
-static const DefOp *only_use(const Divider *d, const DefValue *of)
-{
-    const DefOp *use = NULL;
-
-    for (int i = 0; i < d->def->ops.len; i++) {
-        const DefOp *op = d->def->ops.data[i];
-
-        if (!def_op_takes(op, of) && !def_op_reads(op, of))
-            continue;
-        if (use)
-            return NULL;
-        use = op;
-    }
-    return use;
-}
-
 static bool same_shape(const DefValue *a, const DefValue *b)
 {
     for (int i = 0; i < a->rank && a->rank == b->rank; i++)
@@ -151,7 +134,7 @@ static const DefValue *tip_of(Divider *d, const DefOp *product)
     if (product->op != OP_GEMM || !by || by->op || is_streamed(d, of))
         return NULL;
     while (!only_parts_taken(d, of, by->dtype)) {
-        const DefOp *next = of->is_output ? NULL : only_use(d, of);
+        const DefOp *next = of->is_output ? NULL : def_only_use(d->def, of);
 
         if (!next || !is_element_wise(next, of))
             return NULL;
@@ -163,7 +146,7 @@ static const DefValue *tip_of(Divider *d, const DefOp *product)
 /* The operation that goes on from a value of a chain. */
 static const DefOp *next_in_chain(const Divider *d, const DefValue *of)
 {
-    return d->divided[of->id] ? NULL : only_use(d, of);
+    return d->divided[of->id] ? NULL : def_only_use(d->def, of);
 }
 
 static void find_chains(Divider *d)

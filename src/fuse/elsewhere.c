@@ -27,14 +27,6 @@ typedef struct Reader {
     ElementReads reads; /* what it reads then; values of the definition that there was */
 } Reader;
 
-static const DefValue *read_value(const DefOp *op, const Expr *e)
-{
-    for (int k = 0; e->kind == EXPR_INDEX && k < op->reads.len; k++)
-        if (expr_is_name(e->a, op->reads.data[k].name))
-            return op->reads.data[k].value;
-    return NULL;
-}
-
 /* ---- what a value is made of -------------------------------------------------------------------- */
 
 bool flow_is_vector(const DefValue *value)
@@ -214,7 +206,7 @@ static Expr *with_elements(Reader *r, const Expr *e);
 /* The element, worked out; NULL: it is the element's own, or must be in memory. */
 static Expr *worked_out(Reader *r, const Expr *e)
 {
-    const DefValue *value = read_value(r->op, e);
+    const DefValue *value = flow_read_value(r->op, e);
     Expr *at[MOST_RANK];
 
     if (!value || !is_worked_out(r->op, value) || flow_own_element(r->remade.from, r->op, e) || !coordinates(r, value, e, at))
@@ -230,7 +222,7 @@ static Expr *with_elements(Reader *r, const Expr *e)
 
     if (made)
         return made;
-    const DefValue *read = read_value(r->op, e);
+    const DefValue *read = flow_read_value(r->op, e);
     if (read)
         add_read(&r->reads, read);
     Expr *copy = expr_copy(r->arena, e);
@@ -246,7 +238,7 @@ static Expr *with_elements(Reader *r, const Expr *e)
 static bool reads_elsewhere(const void *user, const Expr *e)
 {
     const Reader *r = user;
-    const DefValue *value = read_value(r->op, e);
+    const DefValue *value = flow_read_value(r->op, e);
 
     return value && is_worked_out(r->op, value) && !flow_own_element(r->remade.from, r->op, e);
 }

@@ -182,6 +182,8 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *written);
 /* The definition with formulas over elements of what it computes, where these stand at the place of the
  * element that is defined or masked, as operations; itself, where it has none. */
 const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def);
+/* The value that an expression of the operation is an element of; NULL: it is none. */
+const DefValue *flow_read_value(const DefOp *op, const Expr *e);
 /* The value of which this is the element at the operation's own place; NULL: it is read elsewhere, or this is no element. */
 const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e);
 

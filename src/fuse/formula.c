@@ -39,7 +39,7 @@ typedef struct Maker {
 
 /* ---- what a formula reads --------------------------------------------------------------- */
 
-static const DefValue *read_value(const DefOp *op, const Expr *e)
+const DefValue *flow_read_value(const DefOp *op, const Expr *e)
 {
     for (int k = 0; e->kind == EXPR_INDEX && k < op->reads.len; k++)
         if (expr_is_name(e->a, op->reads.data[k].name))
@@ -58,7 +58,7 @@ static bool is_own_along(const Def *def, const DefValue *of, const DefValue *rea
 
 const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e)
 {
-    const DefValue *read = read_value(op, e);
+    const DefValue *read = flow_read_value(op, e);
     int axis = 0;
 
     if (!read)
@@ -149,7 +149,7 @@ static unsigned axes_of(const Maker *m, const Expr *e, bool alone)
     if (e->kind == EXPR_NAME)
         return axes_of_name(m, e, alone);
     for (int i = 0; i < e->n_args; i++)
-        axes |= e->args[i]->kind == EXPR_ELLIPSIS ? axes_of_dots(m, read_value(m->op, e)) : axes_of(m, e->args[i], e->kind == EXPR_INDEX);
+        axes |= e->args[i]->kind == EXPR_ELLIPSIS ? axes_of_dots(m, flow_read_value(m->op, e)) : axes_of(m, e->args[i], e->kind == EXPR_INDEX);
     if (e->a && e->kind != EXPR_INDEX)
         axes |= axes_of(m, e->a, false);
     return e->b ? axes | axes_of(m, e->b, false) : axes;
@@ -256,7 +256,7 @@ static bool is_own_and_more(const Maker *m, const Expr *e)
 static bool reads_columns(const void *user, const Expr *e)
 {
     const Maker *m = user;
-    const DefValue *read = m->op->op == OP_DEFINE ? read_value(m->op, e) : NULL, *of = m->op->result;
+    const DefValue *read = m->op->op == OP_DEFINE ? flow_read_value(m->op, e) : NULL, *of = m->op->result;
     int last = of->rank - 1;
 
     if (!read || !read->op || read->rank != of->rank || e->n_args != of->rank || read->dims[last].size == of->dims[last].size)
@@ -359,7 +359,7 @@ static bool reads_elsewhere(const void *user, const Expr *e)
 {
     const Reading *r = user;
 
-    return read_value(r->op, e) == r->tensor && !flow_own_element(r->def, r->op, e);
+    return flow_read_value(r->op, e) == r->tensor && !flow_own_element(r->def, r->op, e);
 }
 
 static bool is_tile_of(const DefValue *value, const DefValue *of)

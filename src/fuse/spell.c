@@ -247,19 +247,11 @@ static Expr *read_at(Speller *s, const DefValue *x, Expr *const *at)
     return expr_index(s->arena, expr_name(s->arena, x->name), args, x->rank);
 }
 
-static const DefValue *read_value(const DefOp *op, const Expr *base)
-{
-    for (int k = 0; k < op->reads.len; k++)
-        if (expr_is_name(base, op->reads.data[k].name))
-            return op->reads.data[k].value;
-    return NULL;
-}
-
 /* `X[..., a]` with each coordinate written out; e itself, where there is no `...`; NULL: what the
  * dots stand for is not the element's own place, as where several heads share an entry. */
 static const Expr *without_dots(Speller *s, const DefValue *of, const Expr *e)
 {
-    const DefValue *read = read_value(of->op, e->a);
+    const DefValue *read = flow_read_value(of->op, e);
     int dots = -1, n = 0;
 
     for (int i = 0; i < e->n_args; i++)

@@ -116,7 +116,7 @@ static bool is_total(const Cutter *c, const DefValue *value)
 DefValue *cut_as_wanted(const Def *def, DefValue *total)
 {
     for (;;) {
-        const DefOp *use = cut_only_use(def, total);
+        const DefOp *use = def_only_use(def, total);
         bool one = use && op_info(use->op)->class == OPC_ELEMENT && !use->result->is_output && use->result->rank == total->rank;
 
         for (int k = 0; one && k < use->n_args; k++)

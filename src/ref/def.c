@@ -413,6 +413,32 @@ bool def_op_reads(const DefOp *op, const DefValue *value)
     return false;
 }
 
+const DefOp *def_only_use(const Def *def, const DefValue *value)
+{
+    const DefOp *use = NULL;
+
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefOp *op = def->ops.data[i];
+
+        if (!def_op_takes(op, value) && !def_op_reads(op, value))
+            continue;
+        if (use)
+            return NULL;
+        use = op;
+    }
+    return use;
+}
+
+bool def_same_shape(const DefValue *a, const DefValue *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->dims[d].size != b->dims[d].size)
+            return false;
+    return true;
+}
+
 static const DefValue *input_or_output(const Def *def, int i)
 {
     return i < def->inputs.len ? def->inputs.data[i] : def->outputs.data[i - def->inputs.len];

@@ -176,6 +176,10 @@ bool def_is_named(const Def *def, const char *name);
 /* Whether the value is one of the operation's operands, and whether elements of it are read. */
 bool def_op_takes(const DefOp *op, const DefValue *value);
 bool def_op_reads(const DefOp *op, const DefValue *value);
+/* The only operation that takes the value, or reads elements of it; NULL: there are none, or several. */
+const DefOp *def_only_use(const Def *def, const DefValue *value);
+/* Whether both have as many dimensions, of the same sizes, whatever they are called. */
+bool def_same_shape(const DefValue *a, const DefValue *b);
 /* Whether one of the last two dimensions of an input or output, which tiles cut, is made of this. A vector or a matrix says
  * nothing of what leads others: batches and heads, which are few. */
 bool def_is_tiled(const Def *def, const AffSym *sym);

@@ -103,16 +103,6 @@ static double kept_part(Counter *c, const DefOp *op)
     return op->op == OP_ADD ? part_of_sum(c, op) : 1;
 }
 
-static bool same_shape(const DefValue *a, const DefValue *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (int d = 0; d < a->rank; d++)
-        if (a->dims[d].size != b->dims[d].size)
-            return false;
-    return true;
-}
-
 /* Operations through which a constant element stays one. */
 static bool elementwise(const DefOp *op)
 {
@@ -128,7 +118,7 @@ static void find_live(Counter *c, const DefOp *op, double part)
     for (int i = 0; i < op->n_args && elementwise(op); i++) {
         const DefValue *v = op->args[i].value;
 
-        if (v && same_shape(v, op->result) && c->live[v->id] < live)
+        if (v && def_same_shape(v, op->result) && c->live[v->id] < live)
             live = c->live[v->id];
     }
     c->live[op->result->id] = live < part ? live : part;
@@ -141,7 +131,7 @@ static void find_need(Counter *c, const DefOp *op, double part)
 
     for (int i = 0; i < op->n_args; i++) {
         const DefValue *v = op->args[i].value;
-        double need = v && passes && same_shape(v, op->result) ? c->need[op->result->id] : 1;
+        double need = v && passes && def_same_shape(v, op->result) ? c->need[op->result->id] : 1;
 
         if (need > part)
             need = part;

@@ -14,8 +14,11 @@
  * So there is a turn behind the first, and a last one that is not full; more where the definition says numbers, as
  * of a block's size, and that is little work; and whole tiles where it takes no such sizes.
  *
+ * Sizes that are compiled in may be too large for all of these. Params are then tried with smaller numbers, and other sizes
+ * once as they are, with as few entries of all else as can be.
+ *
  * The judge is that of `tw verify`: random inputs, errors measured by those of plain implementations. What
- * cannot be executed, or takes more work than a check may, is passed over.
+ * cannot be executed, or takes more work than a check may, is passed over, which is said.
  */
 #include "chain/agree.h"
 
@@ -24,13 +27,20 @@
 
 #include <math.h>
 
-enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, MOST_STEPS = 100000 };
+enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256 };
 
-static const double MOST_WORK = 3e7;     /* elements and multiply-adds of the program, ... */
-static const double MOST_PLAIN = 1.5e6;  /* ... or of one without products, ... */
-static const double MOST_FLOPS = 6e6;    /* ... multiply-adds of the definition, ... */
-static const double MOST_ELEMENTS = 2e5; /* ... elements of its tensors, ... */
-static const double MOST_VALUES = 4e5;   /* ... and of all that it computes */
+/* The work that a comparison may take. */
+typedef struct Limits {
+    double work;     /* elements and multiply-adds of the program, ... */
+    double plain;    /* ... or of one without products, ... */
+    double flops;    /* ... multiply-adds of the definition, ... */
+    double elements; /* ... elements of its tensors, ... */
+    double values;   /* ... and of all that it computes */
+    int64_t steps;   /* operations */
+} Limits;
+
+static const Limits LITTLE = {3e7, 1.5e6, 6e6, 2e5, 4e5, 100000};
+static const Limits MUCH = {3e9, 2e8, 1.5e8, 4e7, 6e7, 1000000}; /* once, where sizes are compiled in: less than a second */
 static const double BOUND = 4;           /* twice that of verification: what is wrong is so by more, ... */
 static const double LEAST = 1e-3;        /* ... and by so much of the largest element, at least */
 
@@ -46,6 +56,10 @@ typedef struct Agree {
     Small on;
     VEC(Reach) reaches;
     int block; /* the largest number that the Operator says, as of a block's size or a window */
+    const Limits *most;
+    int tiles; /* of a sketch */
+    bool ran;   /* on some shape */
+    bool heavy; /* some shape was too much work */
     double unlike;
 } Agree;
 
@@ -199,7 +213,7 @@ static int largest_number(const Block *block)
 }
 
 /* What is tried, the most telling first. */
-typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY } Form;
+typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, FEW } Form;
 
 typedef struct Attempt {
     Form shared, streamed;
@@ -215,6 +229,10 @@ static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
 
+/* Where sizes are compiled in that make each of these much work, the others are as small as can be. */
+enum { LARGE_TRIES = 3 };
+static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE, WHOLE, 1}};
+
 /* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not. */
 static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_SMALL};
 
@@ -228,6 +246,7 @@ static int tiled_size(const Agree *a, Form form, int extent, int k)
     case WHOLE: return 2 * extent;
     case PART: return extent / 2 + 1 + k;
     case MANY: return 5 * extent + extent / 2 + 1 + 2 * k;
+    case FEW: return 2 + k;
     }
     return extent;
 }
@@ -338,8 +357,11 @@ static double count_flops(const Agree *a)
 
 static bool is_little(Agree *a)
 {
-    return count_elements(a, false) <= MOST_ELEMENTS && count_elements(a, true) <= MOST_VALUES &&
-           count_flops(a) <= MOST_FLOPS;
+    double all = count_elements(a, true);
+    bool little = count_elements(a, false) <= a->most->elements && all <= a->most->values && count_flops(a) <= a->most->flops;
+
+    a->heavy |= !little && isfinite(all);
+    return little;
 }
 
 /* Tensors with counts that are as unlike each other as the definition takes them. */
@@ -400,22 +422,37 @@ static void say(Chain *chain, const Program *program, const char *output, const 
             where = program->units.data[i]->name_span;
             store = find_store(&program->units.data[i]->body, output);
         }
-    diag_note(chain->diags, diag_add(chain->diags, TW0523, store ? store->span : where, "%s", f->message), "%s", f->note);
+    diag_note(chain->diags, diag_add(chain->diags, TW0523, store ? store->span : where, "%s", arena_strdup(chain->arena, f->message)), "%s", f->note);
 }
 
-/* False: the outputs differ, which was said. */
-static bool try_shape(Agree *a, int shape, Chain *chain, const Program *program, SmallFinding *f)
+/* smaller: what was found with other sizes, or NULL. */
+static void say_passed_over(Chain *chain, const Program *program, const SmallFinding *smaller)
+{
+    const Unit *kernel = kernels_beside(chain->arena, program)->units.data[0];
+    Diag *d = diag_add(chain->diags, TW0524, kernel->name_span, "this was not compared with the Operator: executing both takes too much work");
+
+    if (smaller)
+        diag_note(chain->diags, d, "with smaller Params %s, %s: that may be for want of a number that goes with these", smaller->message, smaller->note);
+    else
+        diag_note(chain->diags, d, "a Param for a size that is compiled in, as `Param K = 4096`, lets both be tried with a smaller one; `tw gen --trial` tries them as they are");
+}
+
+/* On the first of the shapes that can be executed; false: the outputs differ. */
+static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, SmallFinding *f)
 {
     const char *error;
     bool ran = false;
 
-    for (int i = 0; i < TRIES && !ran; i++)
-        ran = make(a, &ATTEMPTS[shape][i], FILLS[shape]) && small_run(&a->on, count_flops(a) > 0 ? MOST_WORK : MOST_PLAIN, MOST_STEPS, &error);
-    chain->executed |= ran;
-    if (!ran || small_agrees(&a->on, chain->arena, f) || f->worst < LEAST || (f->wrong == 0 && dtype_is_float(a->on.outputs[f->output]->dtype)))
-        return true; /* integers may all be wrong by one */
-    say(chain, program, a->on.chain->def->outputs.data[f->output]->name, f);
-    return false;
+    for (int i = 0; i < n && !ran; i++) {
+        bool made = make(a, &attempts[i], fill);
+
+        a->on.work = 0;
+        ran = made && small_run(&a->on, count_flops(a) > 0 ? a->most->work : a->most->plain, a->most->steps, &error);
+        a->heavy |= made && !ran && a->on.work > 0; /* it began */
+    }
+    a->ran |= ran;
+    return !ran || small_agrees(&a->on, a->on.arena, f) || f->worst < LEAST || /* integers may all be wrong by one */
+           (f->wrong == 0 && dtype_is_float(a->on.outputs[f->output]->dtype));
 }
 
 /* Warnings that leave open whether the result is another; what else was said is the cause of what would be found. */
@@ -446,30 +483,91 @@ static bool chooses(const Def *def)
     return false;
 }
 
+static bool begin(Agree *a, Arena *arena, const Chain *with, const Source *source, const Program *program)
+{
+    static const SmallOptions options = {.seed = 1, .bound = BOUND};
+    Chain *own = chain_for(arena, with, source, program, &a->tiles);
+
+    if (!own || !own->def)
+        return false;
+    a->most = &LITTLE;
+    a->on = (Small){.chain = own, .arena = arena, .options = &options, .fill = FILL_NORMAL};
+    a->block = largest_number(&own->def->unit->body);
+    for (int i = 0; i < own->tile->kernels.len; i++)
+        find_reaches(a, own->tile->kernels.data[i]->body);
+    return true;
+}
+
+static bool agrees(Agree *a, SmallFinding *f)
+{
+    for (int i = 0; i < SHAPES; i++)
+        if ((FILLS[i] == FILL_NORMAL || !chooses(a->on.chain->def)) && !agrees_on(a, ATTEMPTS[i], TRIES, FILLS[i], f))
+            return false;
+    return true;
+}
+
+/* ---- sizes that are compiled in ------------------------------------------------------------------------ */
+
+/* A size that leaves as much beside tiles. */
+static int64_t smaller(int64_t size)
+{
+    return MOST_BLOCK + size % MOST_BLOCK;
+}
+
+/* With smaller numbers for Params that are large sizes; NULL: there is none. */
+static const Chain *shrunk(Arena *arena, const Chain *chain, const Source *source, const Def *def)
+{
+    Chain *less = chain_like(arena, chain, diags_new(arena, source));
+    bool any = false;
+
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        bool param = block_find(&def->unit->body, STMT_PARAM, dim->name) != NULL;
+        int64_t size;
+
+        if (param && aff_is_const(dim->size, &size) && size >= 2 * MOST_BLOCK)
+            any |= !chain_set(less, arena_printf(arena, "%s=%lld", dim->name, (long long)smaller(size)));
+    }
+    return any ? less : NULL;
+}
+
+/* What is found with smaller sizes may be for want of a number that goes with the larger ones: it counts where these
+ * show it, too. But other texts are sooner tried with the smaller ones. */
+static Witness *check_large(Agree *a, Chain *chain, const Source *source, const Program *program)
+{
+    Arena *arena = a->on.arena;
+    const Chain *with = shrunk(arena, chain, source, a->on.chain->def);
+    Agree less = {.ran = false};
+    SmallFinding found, of_less;
+    bool differs = with && begin(&less, arena, with, source, program) && !agrees(&less, &of_less);
+
+    if (less.ran && !differs)
+        return chain->executed = true, NULL;
+    a->most = &MUCH;
+    if (!agrees_on(a, LARGE, LARGE_TRIES, FILL_NORMAL, &found)) {
+        chain->executed = true;
+        say(chain, program, a->on.chain->def->outputs.data[found.output]->name, &found);
+        return differs ? witness_new(with, &less.on, &of_less, less.tiles) : witness_new(chain, &a->on, &found, a->tiles);
+    }
+    chain->executed = a->ran;
+    if (!a->ran && a->heavy)
+        say_passed_over(chain, program, differs ? &of_less : NULL);
+    return NULL;
+}
+
 Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Program *program)
 {
+    Agree a = {.ran = false};
+    SmallFinding found;
+
     chain->executed = false;
     if (!chain->target || says_a_cause(chain->diags) || count_units(program, UNIT_OPERATOR) != 1 || !count_units(program, UNIT_KERNEL))
         return NULL;
-    SmallOptions *options = arena_new_of(arena, SmallOptions);
-    int tiles;
-    Chain *own = chain_for(arena, chain, source, program, &tiles);
-
-    if (!own || !own->def)
+    if (!begin(&a, arena, chain, source, program))
         return NULL;
-    *options = (SmallOptions){.seed = 1, .bound = BOUND};
-    Agree a = {.on = {.chain = own, .arena = arena, .options = options, .fill = FILL_NORMAL}};
-
-    a.block = largest_number(&own->def->unit->body);
-    for (int i = 0; i < own->tile->kernels.len; i++)
-        find_reaches(&a, own->tile->kernels.data[i]->body);
-    for (int i = 0; i < SHAPES; i++) {
-        SmallFinding finding;
-
-        if (FILLS[i] != FILL_NORMAL && chooses(own->def))
-            continue;
-        if (!try_shape(&a, i, chain, program, &finding))
-            return witness_new(chain, &a.on, &finding, tiles);
-    }
-    return NULL;
+    if (agrees(&a, &found))
+        return a.ran ? (chain->executed = true, NULL) : check_large(&a, chain, source, program);
+    chain->executed = true;
+    say(chain, program, a.on.chain->def->outputs.data[found.output]->name, &found);
+    return witness_new(chain, &a.on, &found, a.tiles);
 }

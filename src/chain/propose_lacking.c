@@ -207,9 +207,18 @@ static bool try_step_of(Vary *v, const Stmt *step, bool stored)
     return false;
 }
 
+/* Of the tile as it is stored. */
+static bool try_step_at_store(Vary *v, const Stmt *step)
+{
+    const Stmt *store = v->s->stmt;
+    const char *tile = store && store->kind == STMT_COPY && store->to_space == SPACE_GLOBAL && !store->listed ? copy_tile(store) : NULL;
+
+    return tile && is_tile(v, tile) && try_step_in_place(v, store, tile, step, "what the Operator does as well");
+}
+
 static bool try_step(Vary *v, const Stmt *step)
 {
-    return try_step_of(v, step, true) || try_step_of(v, step, false);
+    return try_step_at_store(v, step) || try_step_of(v, step, true) || try_step_of(v, step, false);
 }
 
 /* A number, or a tile of the Kernel's by this name, or none. */

@@ -634,6 +634,31 @@ bool propose_axis(Suggester *s)
     return suggest_edits(s, edits, f.edits.len + 1, "blocks go over all of them");
 }
 
+/* Two axes whose extents are each other's: all that is said of their tiles comes of that. */
+bool propose_exchanged_axes(Suggester *s)
+{
+    const Stmt *grid = s->unit ? block_find(&s->unit->body, STMT_GRID, NULL) : NULL;
+
+    for (int i = 0; grid && i < grid->n_coords; i++)
+        for (int k = i + 1; k < grid->n_coords; k++) {
+            Stmt *changed = suggest_like(s, grid);
+            const char *text;
+
+            if (!grid->coords[i].value || !grid->coords[k].value || expr_equal(grid->coords[i].value, grid->coords[k].value))
+                continue;
+            changed->coords = arena_array(s->arena, Coord, grid->n_coords);
+            memcpy(changed->coords, grid->coords, (size_t)grid->n_coords * sizeof *grid->coords);
+            changed->coords[i].value = grid->coords[k].value;
+            changed->coords[k].value = grid->coords[i].value;
+            text = suggest_text(s, changed);
+            if (suggest_helps(s, grid->span, text) && s->left == 0) {
+                diag_fix(s->chain->diags, s->diag, grid->span, text, "these two the other way round");
+                return true;
+            }
+        }
+    return false;
+}
+
 /* ---- counters ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct Counter {

@@ -1,7 +1,7 @@
 /* suggest.c: which edits are tried for which diagnostic, and how. */
 #include "chain/suggest.h"
 
-enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_LONG = 4, LONGEST_SOURCE = 1 << 18, LONGEST_OF_ALL = 1 << 24, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
+enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_LONG = 4, TRIES_OF_AXES = 3, LONGEST_SOURCE = 1 << 18, LONGEST_OF_ALL = 1 << 24, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
 
 typedef struct Row {
     DiagCode code;
@@ -623,6 +623,11 @@ static bool says_more_of_line(const Suggester *s)
     return more;
 }
 
+static bool is_of_tiles(DiagCode code)
+{
+    return code == TW0414 || code == TW0415 || code == TW0453;
+}
+
 /* The rule's edit, or another that so many tries find. Returns how many they were. */
 static int try_best(Suggester *s, Fix rule, int most)
 {
@@ -634,6 +639,9 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (s->diag->code == TW0440 && propose_into_branch(s)) /* before it is set elsewhere, where the branch is not taken */
         return 1;
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
+        return 1;
+    s->tries = TRIES_OF_AXES;
+    if (is_of_tiles(s->diag->code) && propose_exchanged_axes(s)) /* before each place that counts on them */
         return 1;
     s->loose = true; /* the whole kernel rather than a line */
     if (s->diag->code == TW0106 && (propose_rows(s) || propose_elements(s))) {

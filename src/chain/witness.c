@@ -13,7 +13,7 @@ static const double ALL_WORK = 2.4e9;     /* elements and multiply-adds, of all 
 static const double WORK_OF_LETTER = 1000; /* as long as parsing and lowering one of a text take */
 static const double WORK_OF_ELEMENT = 4;  /* multiply-adds that an element takes as long as */
 static const double MOST_MORE = 4e6;      /* of a try, beside some times what the program itself took */
-enum { MOST_LONGER = 4, MOST_STEPS = 200000, FEW_ROUNDINGS = 8, FEW = 16 };
+enum { MOST_LONGER = 4, MOST_STEPS = 200000, FEW_ROUNDINGS = 8, FEW = 16, FEWEST_TRIES = 6 };
 
 struct Witness {
     const Chain *chain; /* whose settings count */
@@ -117,24 +117,25 @@ static void shrink(Witness *w)
                 differs_with(w, i, 1);
 }
 
+static double price(const Witness *w)
+{
+    return w->on.work * WORK_OF_ELEMENT;
+}
+
 Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *finding, int tiles)
 {
     Witness *w = arena_new_of(on->arena, Witness);
     int n = on->chain->def->outputs.len;
 
-    *w = (Witness){.chain = chain, .tiles = tiles, .on = *on, .output = finding->output, .of_largest = finding->allowed, .left = ALL_WORK};
+    *w = (Witness){.chain = chain, .tiles = tiles, .on = *on, .output = finding->output, .of_largest = finding->allowed};
     w->want = arena_array(on->arena, double *, n);
     w->allowed = arena_array(on->arena, double, n);
     shrink(w);
+    w->left = fmax(ALL_WORK, FEWEST_TRIES * price(w));
     return want_all(w) ? w : NULL;
 }
 
 /* ---- tries ---------------------------------------------------------------------------------- */
-
-static double price(const Witness *w)
-{
-    return w->on.work * WORK_OF_ELEMENT;
-}
 
 /* With the tensors of the shape. */
 static bool runs(Witness *w, Arena *arena, const Source *source)

@@ -759,6 +759,44 @@ static void verdict_where_products_are_computed_again(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* A kernel that multiplies the terms of a difference one by one rounds each of them: it is right, one that is off by
+ * far more is not. */
+static void verdict_where_terms_are_multiplied_one_by_one(void **state)
+{
+    static const char *const between[] = {"", "Compute Multiply P, 0.5 and get new P\n", "Compute Negate P and get new P\n"};
+    Fixture *f = *state;
+    const char *error;
+
+    for (size_t b = 0; b < TW_COUNT(between); b++) {
+        double most = 0;
+
+        use(f, arena_printf(f->arena, "Input A (M, K) fp32\nInput B (M, K) fp32\nInput W (K, N)\nOutput Y (M, N) fp32\n"
+                                      "Compute Subtract A, B and get P\n%sCompute GEMM P, W and get Y", between[b]));
+        f->bindings.len = 0;
+        bind(f, "M", 4);
+        bind(f, "N", 8);
+        bind(f, "K", 64);
+        make(f);
+        for (int i = 0; i < 4; i++)
+            for (int k = 0; k < 64; k++) {
+                double x = GET(f->in[0], i, k);
+
+                PUT(f->in[0], 8 + x / 64, i, k);
+                PUT(f->in[1], 8 - x / 64, i, k);
+            }
+        write_output(f, run(f, REF_PLAIN), 0);
+        assert_true(compare(f, &error).ok);
+        write_output(f, run(f, REF_PLAIN_4), 0);
+        for (int64_t i = 0; i < 4; i++)
+            for (int64_t j = 0; j < 8; j++)
+                most = fmax(most, fabs(GET(f->out[0], i, j) - ref_row(run(f, REF_EXACT), 0, &i)[j]));
+        RefVerdict v = compare(f, &error);
+        assert_true(v.ok && most > 0.01);
+        PUT(f->out[0], GET(f->out[0], 2, 3) + 5 * most, 2, 3);
+        assert_false(compare(f, &error).ok);
+    }
+}
+
 /* Tensor cores cut their sums off: of many numbers of one sign they come out low, which a
  * difference of two such sums shows. */
 static void plain_sums_of_tensor_cores(void **state)
@@ -1113,7 +1151,7 @@ int main(void)
         TEST(verdict_where_nothing_is_defined),
         TEST(verdict_near_the_end_of_the_range),
         TEST(verdict_where_8_bits_end),
-        TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),
+        TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(verdict_where_terms_are_multiplied_one_by_one), TEST(plain_sums_of_tensor_cores),
         TEST(verdict_where_subnormals_are_flushed),
         TEST(verdict_on_the_tail_of_gelu),
         TEST(verdict_on_quotients_of_coordinates),

@@ -68,17 +68,16 @@ static DefValue *copy_of(Copier *c, const DefValue *value, int depth)
     return copy;
 }
 
-/* The value under its number, its operation free to be changed. */
-static DefOp *own_op(Copier *c, int id)
+DefOp *ref_own_op(Arena *arena, Def *def, int id)
 {
-    DefValue *value = arena_new_of(c->arena, DefValue);
-    DefOp *op = arena_new_of(c->arena, DefOp);
+    DefValue *value = arena_new_of(arena, DefValue);
+    DefOp *op = arena_new_of(arena, DefOp);
 
-    *value = *c->def->values.data[id];
+    *value = *def->values.data[id];
     *op = *value->op;
     op->result = value;
     value->op = op;
-    c->def->values.data[id] = value;
+    def->values.data[id] = value;
     return op;
 }
 
@@ -92,7 +91,7 @@ static void use_operands(Copier *c, int id)
         if (!arg || !from_product(arg, MAX_CHAIN))
             continue;
         if (c->used[arg->id] && c->def->values.len < c->n_values + MAX_COPIES)
-            own_op(c, id)->args[i].value = copy_of(c, arg, MAX_CHAIN);
+            ref_own_op(c->arena, c->def, id)->args[i].value = copy_of(c, arg, MAX_CHAIN);
         c->used[arg->id] = true;
     }
 }

@@ -95,6 +95,11 @@ bool bind_dims(Ref *ref, const DefValue *value, int64_t *dims, const char **erro
 
 /* again.c: the definition in which products that are used twice are computed twice */
 const Def *again_def(Arena *arena, const Def *def);
+/* The value under its number, in a definition whose values may be replaced, its operation free to be changed. */
+DefOp *ref_own_op(Arena *arena, Def *def, int id);
+
+/* terms.c: the definition in which products take the terms of a sum one by one */
+const Def *terms_def(Arena *arena, const Def *def);
 
 /* rows.c: the row of a value at its leading coordinates */
 void rows_get(Ref *ref, const DefValue *value, const int64_t *lead, double *row);

@@ -282,6 +282,8 @@ Ref *ref_new(Arena *arena, const Def *def, const RefBinding *bindings, int n_bin
     ref->precision = precision;
     if (precision > REF_PLAIN)
         ref->def = again_def(arena, def);
+    if (precision == REF_PLAIN_4)
+        ref->def = terms_def(arena, ref->def);
     ref->env.plain = precision != REF_EXACT;
     if (!set_nodes(ref, inputs, error))
         return NULL;

@@ -3,7 +3,8 @@
  * The error against fp64 is measured by the error that a plain implementation
  * of the same precision makes on the same rows. Where that is not enough, other plain
  * implementations are asked, and the worst error counts: an output that hangs on few
- * roundings (saturated softmaxes, differences that nearly cancel) may have a lucky one.
+ * roundings (saturated softmaxes, differences that nearly cancel) may have a lucky one, or hang on whether a sum
+ * is rounded or each of its terms.
  * Where the error happens to be nearly nothing, one rounding of the output is allowed;
  * two where the output is as precise as what it is computed from, which was rounded as
  * coarsely. Where all of it should be zero, what is left when numbers cancel is allowed; where

@@ -253,14 +253,32 @@ static bool number_waits(const Form *form)
     return true;
 }
 
+/* Quotients by the sum of the gauge itself. It is 0 where nothing was summed, and so is what was accumulated then, or where
+ * the row has but -inf, of which the definition makes no number. */
+static bool divides_its_sum(const Form *form, const Node *divisor)
+{
+    const Node *gauge = form->terms[0].tile->gauge;
+
+    return form->n == 1 && gauge && divisor && divisor->kind == NODE_STATE_SUM && divisor->args[0].node == gauge;
+}
+
+static Factor factor_of(const DefOp *op, const Form *form, const Side *by)
+{
+    Factor factor = {.by = by->operand, .divide = op->op == OP_DIVIDE, .has_else = op->has_else, .otherwise = op->otherwise};
+    const Node *node = factor.by.node;
+
+    if (!factor.divide && node && node->kind == NODE_OP && node->op == OP_RECIPROCAL &&
+        divides_its_sum(form, node->args[0].node))
+        factor = (Factor){.by = node->args[0], .divide = true};
+    if (factor.divide && !factor.has_else)
+        factor.has_else = divides_its_sum(form, factor.by.node); /* else 0 */
+    return factor;
+}
+
 static const Form *scale_form(Flow *flow, const DefOp *op, const Form *form, const Side *by)
 {
-    bool divide = op->op == OP_DIVIDE;
-
     if (by->row_constant || number_waits(form)) {
-        const Form *scaled = with_factor(flow, form, (Factor){.by = by->operand, .divide = divide,
-                                                              .has_else = op->has_else,
-                                                              .otherwise = op->otherwise});
+        const Form *scaled = with_factor(flow, form, factor_of(op, form, by));
         if (scaled)
             return scaled;
     }

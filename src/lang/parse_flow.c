@@ -552,7 +552,11 @@ static void parse_defined(Parser *p, Stmt *s)
 {
     Exprs args = {0};
 
-    vec_push(p->arena, &args, parse_reference(p));
+    Span span = token_span(p);
+    Expr *name = expr_name(p->arena, take_name(p, &span)); /* a bracket behind it is its shape */
+
+    name->span = span;
+    vec_push(p->arena, &args, name);
     s->args = args.data;
     s->n_args = args.len;
     if (!p->failed && p->tok.kind != TOK_LPAREN && p->tok.kind != TOK_LBRACKET) {

@@ -698,6 +698,29 @@ static bool refuse_waiting(Parser *p)
     return true;
 }
 
+/* `Define X (M, N) as e`: what elements are, an operation without its Compute. It is reported, and read as that. */
+static bool at_defined_elements(Parser *p)
+{
+    Lexer lexer = p->lexer;
+    Token name = lex_next(&lexer), next = lex_next(&lexer);
+    TokenKind open = next.kind, close = open == TOK_LPAREN ? TOK_RPAREN : TOK_RBRACKET;
+    Span before = {p->tok.start, p->tok.start};
+    int depth = 0;
+
+    if (name.kind != TOK_NAME || (open != TOK_LPAREN && open != TOK_LBRACKET))
+        return false;
+    do {
+        depth += (next.kind == open) - (next.kind == close);
+        next = lex_next(&lexer);
+    } while (depth > 0 && !token_ends_line(next.kind));
+    if (depth > 0 || next.kind != TOK_NAME || next.word != WORD_AS)
+        return false;
+    diag_fix(p->diags, diag_add(p->diags, TW0106, token_span(p), "a Define with 'as' is an operation: it stands behind 'Compute'"),
+             before, "Compute ", "write 'Compute'");
+    p->stop = p->diags->full;
+    return true;
+}
+
 /* Decides by the first word, and reads it, except in an assignment and an `if`. */
 static bool read_kind(Parser *p, StmtKind *kind)
 {
@@ -710,7 +733,9 @@ static bool read_kind(Parser *p, StmtKind *kind)
     if (peek(p).kind == TOK_ASSIGN || (peek(p).kind == TOK_COMMA && at_assignments(p))) {
         *kind = STMT_ASSIGN;
     } else if (keyword_find(p->source->text + p->tok.start, len, kind)) {
-        if (*kind != STMT_IF)
+        if (*kind == STMT_DEFINE && at_defined_elements(p))
+            *kind = STMT_COMPUTE;
+        else if (*kind != STMT_IF)
             advance(p);
     } else if (refuse_waiting(p)) {
         return false;

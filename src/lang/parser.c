@@ -8,6 +8,8 @@
 #include "lang/parser.h"
 #include "lang/lines.h"
 
+#include <ctype.h>
+
 /* ---- errors -------------------------------------------------------------------------- */
 
 Span token_span(const Parser *p)
@@ -70,9 +72,20 @@ void parse_fail_fix(Parser *p, DiagCode code, Span span, const char *fix, const 
     skip_line(p);
 }
 
+/* `Or`: a word of the language, spelt as a name might be. */
+static bool is_word_as_name(const Parser *p)
+{
+    bool upper = false;
+
+    for (int i = p->tok.start; i < p->tok.end; i++)
+        upper |= isupper((unsigned char)p->source->text[i]) != 0;
+    return upper && p->tok.kind == TOK_NAME && p->tok.word != WORD_NONE && p->tok.word <= WORD_LAST_RESERVED;
+}
+
 void parse_expected(Parser *p, const char *what)
 {
-    parse_fail(p, TW0102, token_span(p), "expected %s, found %s", what, token_show(p, &p->tok));
+    parse_fail(p, TW0102, token_span(p), "expected %s, found %s%s", what, token_show(p, &p->tok),
+               is_word_as_name(p) ? ", a word of the language in whatever case" : "");
 }
 
 /* ---- tokens ------------------------------------------------------------------------------ */

@@ -45,11 +45,6 @@ static bool is_element(const Stmt *s)
     return s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == OPC_ELEMENT;
 }
 
-static const char *result_name(const Stmt *s)
-{
-    return s->kind == STMT_COMPUTE && compute_result(s) ? expr_base_name(compute_result(s)) : NULL;
-}
-
 /* `op X, c and get new X` */
 static Stmt *in_place(Vary *v, OpId op, const char *name, const Expr *second)
 {
@@ -137,7 +132,7 @@ static bool try_column_in(Vary *v, const Stmt *s, const Names *names)
 /* Behind a statement that gives a column, or a tile, the same with another column. */
 static bool try_column_behind(Vary *v, const Stmt *s, bool of_column)
 {
-    const char *name = result_name(s);
+    const char *name = vary_result(s);
     bool right = name && !s->n_with && s->result != RESULT_ACCUMULATE && vary_has(&v->columns, name) == of_column;
 
     for (size_t k = 0; right && k < TW_COUNT(ARITHMETIC); k++)
@@ -198,9 +193,9 @@ static Stmts made_of(Vary *v, const char *value, const Stmt *before, bool *of_in
     for (int i = 0; i < body->len && body->data[i] != before; i++) {
         const Stmt *s = body->data[i];
 
-        if (result_name(s) && strcmp(result_name(s), value) == 0 && !s->listed && s->op_known)
+        if (vary_result(s) && strcmp(vary_result(s), value) == 0 && !s->listed && s->op_known)
             vec_push(v->s->arena, &list, s);
-        for (int k = 0; result_name(s) && strcmp(result_name(s), value) == 0 && k < s->n_args; k++)
+        for (int k = 0; vary_result(s) && strcmp(vary_result(s), value) == 0 && k < s->n_args; k++)
             *of_input |= block_find(&v->definition->body, STMT_INPUT, expr_base_name(s->args[k])) && has_tile(v, expr_base_name(s->args[k]));
     }
     return list;
@@ -260,8 +255,8 @@ static bool try_renamings(Renamed *r, const Stmts *chain, const Stmt *last, int 
     }
     if (k < r->from.len)
         return false;
-    const Expr *mine = renamed(r, result_name(last));
-    changed = mine ? mine->name : result_name(last);
+    const Expr *mine = renamed(r, vary_result(last));
+    changed = mine ? mine->name : vary_result(last);
     for (int i = 0; i < body->len; i++)
         if (reads(body->data[i], changed))
             return try_chain(r, chain, last, body->data[i], expr_base_name(last->args[1]), changed);
@@ -465,7 +460,34 @@ static bool read_behind(const Block *block, int k, const char *tile)
     return false;
 }
 
-/* What stands behind a sum that grows in a loop in a loop of its own, with its copies. */
+/* Whether a statement behind the k-th reads the tile as it is there. */
+static bool is_taken(const Stmt *loop, int k, const char *tile)
+{
+    for (int i = k + 1; i < loop->body.len; i++) {
+        const Stmt *s = loop->body.data[i];
+        const char *made = vary_result(s);
+
+        if (vary_takes(s, tile) || (s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL && strcmp(copy_tile(s), tile) == 0))
+            return true;
+        if (made && strcmp(made, tile) == 0)
+            return false;
+    }
+    return false;
+}
+
+/* Whether one takes what the i-th makes, or is made of. */
+static bool is_taken_behind(const Vary *v, const Stmt *loop, int i, int k)
+{
+    const Names *lists[] = {&v->tiles, &v->columns};
+    bool found = false;
+
+    for (size_t n = 0; n < TW_COUNT(lists); n++)
+        for (int t = 0; t < lists[n]->len; t++)
+            found |= is_taken(loop, k, lists[n]->data[t]) && vary_makes(loop, i, k, lists[n]->data[t]);
+    return found;
+}
+
+/* What stands behind a sum that grows in a loop in a loop of its own, with what it takes. */
 static bool try_split(Vary *v, const Stmt *loop, int k)
 {
     const Block *body = &loop->body;
@@ -475,7 +497,7 @@ static bool try_split(Vary *v, const Stmt *loop, int k)
 
     str_printf(&text, "\n%send\n%s%.*s", indent, indent, loop->span.end - loop->span.start, v->s->source->text + loop->span.start);
     for (int i = 0; i < k; i++)
-        if (body->data[i]->kind == STMT_COPY && read_behind(body, k, copy_tile(body->data[i])))
+        if (is_taken_behind(v, loop, i, k))
             str_printf(&text, "\n%s%s", within, suggest_text(v->s, body->data[i]));
     return suggest_edit(v->s, (Span){sum->span.end, sum->span.end}, str_text(&text), "when the sum is complete, in a loop of its own");
 }

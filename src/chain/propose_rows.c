@@ -13,7 +13,7 @@
  *
  * Three lines that raise a maximum and multiply a sum by what that takes are a Softmax with both. A row is a block's or an
  * outer loop's, what is summed up or compared in a loop is a column, and so is what is made of
- * columns. What reads a neighbour, or decides by an element, is left to its writer.
+ * columns. A loop over i adds up columns likewise; what it gives is a row. What reads a neighbour, or decides by an element, is left to its writer.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -35,6 +35,7 @@ typedef struct Rows {
     const char *than;    /* ... and c; NULL: no such condition */
     const char *online[4]; /* the new maximum, the old one, E and the sum, as far as their lines were read; NULL: none was */
     bool reduces;       /* any loop does */
+    bool turned;        /* loops go over the elements of columns, as `acc += X[i, j]` over i does: numbers of columns are meant */
 } Rows;
 
 static void fail_unless(Rows *r, bool good)
@@ -64,15 +65,37 @@ static const char *size_text(const Rows *r, const Stmt *tensor, int d)
     return suggest_expr(r->el.s, tensor->shape[d]);
 }
 
+/* Of the widest Input, from its end: the dimension that loops over elements go along, and that of the numbers of each. */
+static int along(const Rows *r)
+{
+    return r->turned ? 2 : 1;
+}
+
+static int across(const Rows *r)
+{
+    return r->turned ? 1 : 2;
+}
+
 /* A number for each row: the tensor has the dimension of the rows alone, or a last one of 1. */
 static bool is_vector(const Rows *r, const Stmt *tensor)
+{
+    return tensor->n_shape == 1 && r->widest->n_shape > 1 && strcmp(size_text(r, tensor, 0), size_text(r, r->widest, r->widest->n_shape - across(r))) == 0;
+}
+
+static bool has_numbers(const Rows *r, const Stmt *tensor)
+{
+    return is_vector(r, tensor) || (tensor->n_shape >= along(r) && expr_is_one(tensor->shape[tensor->n_shape - along(r)]));
+}
+
+/* A tile of one column: it has the dimension of the rows alone. */
+static bool is_column(const Rows *r, const Stmt *tensor)
 {
     return tensor->n_shape == 1 && r->widest->n_shape > 1 && strcmp(size_text(r, tensor, 0), size_text(r, r->widest, r->widest->n_shape - 2)) == 0;
 }
 
 static const char *copy_text(const Rows *r, const Stmt *tensor, const char *from, const char *to)
 {
-    const char *shape = is_vector(r, tensor) ? arena_printf(r->el.s->arena, " (%s, 1)", size_text(r, tensor, 0)) : "";
+    const char *shape = is_column(r, tensor) ? arena_printf(r->el.s->arena, " (%s, 1)", size_text(r, tensor, 0)) : "";
 
     return arena_printf(r->el.s->arena, "%sCopy %s%s from %s to %s\n", indent_of(r), tensor->name, shape, from, to);
 }
@@ -86,7 +109,7 @@ static void copy_reads(Rows *r)
 
     for (int i = 0; i < el->n_read && !el->failed; i++) {
         const Stmt *tensor = cuts_tensor(&el->cuts, el->read[i]);
-        bool column = is_vector(r, tensor) || expr_is_one(tensor->shape[tensor->n_shape - 1]);
+        bool column = has_numbers(r, tensor);
 
         fail_unless(r, column || r->dim);
         if (text_among(r->copied, r->n_copied, el->read[i]) || r->n_copied == ELEMENTS_NAMES)
@@ -149,7 +172,7 @@ static bool has_word(const char *text, const char *word)
 static void open_loop(Rows *r, const char *counter, const char *text, int depth)
 {
     Elements *el = &r->el;
-    const char *last = size_text(r, r->widest, r->widest->n_shape - 1);
+    const char *last = size_text(r, r->widest, r->widest->n_shape - along(r));
 
     fail_unless(r, el->n_places < ELEMENTS_NAMES && !r->dim);
     if (el->failed)
@@ -164,7 +187,7 @@ static void open_loop(Rows *r, const char *counter, const char *text, int depth)
     r->stores = str_new(el->s->arena);
     for (int i = r->n_copied - 1; i >= 0; i--) { /* elements are copied by each loop */
         const Stmt *tensor = cuts_tensor(&el->cuts, r->copied[i]);
-        if (!is_vector(r, tensor) && !expr_is_one(tensor->shape[tensor->n_shape - 1]))
+        if (!has_numbers(r, tensor))
             r->copied[i] = r->copied[--r->n_copied];
     }
 }
@@ -175,14 +198,14 @@ static void open_loop(Rows *r, const char *counter, const char *text, int depth)
 static void reduce(Rows *r, const char *name, const char *text, bool largest)
 {
     Arena *arena = r->el.s->arena;
-    const char *tile = compute(r, arena_printf(arena, "%s_tile", name), text), *indent = indent_of(r);
+    const char *tile = compute(r, arena_printf(arena, "%s_tile", name), text), *indent = indent_of(r), *of = r->turned ? "Col" : "Row";
 
     fail_unless(r, text_among(r->columns, r->n_columns, name) && !text_among(r->columns, r->n_columns, tile));
     r->reduces = true;
     if (largest)
-        str_printf(&r->loop, "%sCompute RowMax %s and get %s_here\n%sCompute Max %s, %s_here and get new %s\n", indent, tile, name, indent, name, name, name);
+        str_printf(&r->loop, "%sCompute %sMax %s and get %s_here\n%sCompute Max %s, %s_here and get new %s\n", indent, of, tile, name, indent, name, name, name);
     else
-        str_printf(&r->loop, "%sCompute RowSum %s and accumulate %s\n", indent, tile, name);
+        str_printf(&r->loop, "%sCompute %sSum %s and accumulate %s\n", indent, of, tile, name);
 }
 
 static void store(Rows *r, const char *name, const char *text)
@@ -190,7 +213,7 @@ static void store(Rows *r, const char *name, const char *text)
     const Stmt *output = cuts_tensor(&r->el.cuts, name);
     const char *from;
 
-    fail_unless(r, output && output->kind == STMT_OUTPUT && (r->dim || is_vector(r, output) || expr_is_one(output->shape[output->n_shape - 1])));
+    fail_unless(r, output && output->kind == STMT_OUTPUT && (r->dim || has_numbers(r, output)));
     from = compute(r, name, text);
     if (r->el.failed)
         return;
@@ -292,7 +315,7 @@ static bool is_online(Rows *r, const char *line)
     const char **o = r->online;
     Holes holes;
 
-    if (!r->dim)
+    if (!r->dim || r->turned)
         return false;
     if (!o[0]) {
         bool first = form_match("$n = max($c, $E)", line, &holes) || form_match("$n = fmaxf($c, $E)", line, &holes);
@@ -387,8 +410,9 @@ static const char *sketch(Rows *r)
     Str text = str_new(r->el.s->arena);
 
     str_printf(&text, "%sGrid over ", r->el.indent);
-    for (int i = 0; i + 1 < r->widest->n_shape; i++)
-        str_printf(&text, "%s%s", i ? ", " : "", size_text(r, r->widest, i));
+    for (int i = 0, n = 0; i < r->widest->n_shape; i++)
+        if (i != r->widest->n_shape - along(r))
+            str_printf(&text, "%s%s", n++ ? ", " : "", size_text(r, r->widest, i));
     str_printf(&text, "\n%s", str_text(&r->el.body));
     return str_text(&text);
 }
@@ -403,9 +427,27 @@ static const Stmt *widest_input(const Unit *unit)
     return widest;
 }
 
-bool propose_rows(Suggester *s)
+/* `for (...) acc += E` as two lines. */
+static void read_line(Rows *r, const char *text, int depth)
 {
-    Rows r = {.el = {.s = s, .cuts = cuts_of(s), .body = str_new(s->arena), .stores = str_new(s->arena), .indent = "  "}};
+    int open = 0, at = 0;
+
+    if (strncmp(text, "for (", 5) == 0)
+        do {
+            open += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+            at++;
+        } while (text[at] && (open > 0 || at < 5));
+    if (at == 0 || !text[at + (int)strspn(text + at, " ")]) {
+        one_line(r, text, depth);
+        return;
+    }
+    one_line(r, arena_strndup(r->el.s->arena, text, (size_t)at), depth);
+    one_line(r, text + at + strspn(text + at, " "), depth + 1);
+}
+
+static bool try_read(Suggester *s, bool turned)
+{
+    Rows r = {.el = {.s = s, .cuts = cuts_of(s), .body = str_new(s->arena), .stores = str_new(s->arena), .indent = "  "}, .turned = turned};
     int at = s->unit && s->unit->kind == UNIT_KERNEL ? elements_begin(s->unit) : -1;
     Span all = {at < 0 ? 0 : suggest_line_end(s, at) + 1, 0};
 
@@ -416,9 +458,14 @@ bool propose_rows(Suggester *s)
     for (at = all.start; at < all.end && !r.el.failed;) {
         int end = suggest_line_end(s, at);
 
-        one_line(&r, elements_line(s, at, end), (int)strspn(s->source->text + at, " \t"));
+        read_line(&r, elements_line(s, at, end), (int)strspn(s->source->text + at, " \t"));
         at = end + 1;
     }
     close_loop(&r);
     return !r.el.failed && r.reduces && r.el.output && suggest_edit(s, all, sketch(&r), "what all threads do, of tiles");
+}
+
+bool propose_rows(Suggester *s)
+{
+    return try_read(s, false) || try_read(s, true);
 }

@@ -52,7 +52,7 @@ static const Row TABLE[] = {
     {TW0325, {propose_stage_of_operand, propose_shape, propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division, propose_some_size}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
-    {TW0401, {propose_own_state, propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused, propose_launch_number}},
+    {TW0401, {propose_undone_pass, propose_own_state, propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused, propose_launch_number}},
     {TW0402, {propose_sketch_grid, propose_registers, propose_other_sum, propose_allocation, propose_space}},
     {TW0403, {propose_own_output, propose_renamed_kernel, propose_counter_name}},
     {TW0404, {propose_moved_define, propose_extents, propose_loop_bounds, propose_removal}},
@@ -95,7 +95,7 @@ static const Row TABLE[] = {
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
-    {TW0523, {propose_lacking_op, propose_agreement, propose_likely_exprs, propose_more_turns, propose_missing_stmt, propose_exchanged_operands, propose_lacking_stmt, propose_changed_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
+    {TW0523, {propose_missing_pass, propose_lacking_op, propose_agreement, propose_likely_exprs, propose_more_turns, propose_missing_stmt, propose_exchanged_operands, propose_lost_pass, propose_lacking_stmt, propose_changed_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_cut_in_grid, propose_nearest, propose_copied_dimension, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
@@ -644,7 +644,7 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (is_of_tiles(s->diag->code) && propose_exchanged_axes(s)) /* before each place that counts on them */
         return 1;
     s->loose = true; /* the whole kernel rather than a line */
-    if (s->diag->code == TW0106 && (propose_rows(s) || propose_elements(s))) {
+    if ((s->diag->code == TW0106 || s->diag->code == TW0102) && (propose_rows(s) || propose_elements(s))) {
         s->all = s->left == 0;
         return 1;
     }

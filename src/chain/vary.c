@@ -106,6 +106,37 @@ bool vary_copies(const Stmt *s)
     return none ? s->op == OP_ADD || s->op == OP_SUBTRACT : by && expr_is_one(by) && (s->op == OP_MULTIPLY || s->op == OP_DIVIDE);
 }
 
+/* ---- what makes what ------------------------------------------------------------------------------------ */
+
+const char *vary_result(const Stmt *s)
+{
+    return s->kind == STMT_COMPUTE && compute_result(s) ? expr_base_name(compute_result(s)) : NULL;
+}
+
+bool vary_takes(const Stmt *s, const char *name)
+{
+    bool found = s->kind == STMT_COMPUTE && s->where && expr_mentions(s->where, name);
+
+    for (int i = 0; s->kind == STMT_COMPUTE && !(s->op_known && s->op == OP_FILL) && i < s->n_args; i++)
+        found |= expr_mentions(s->args[i], name);
+    for (int i = 0; i < s->body.len; i++)
+        found |= vary_takes(s->body.data[i], name);
+    for (int i = 0; i < s->orelse.len; i++)
+        found |= vary_takes(s->orelse.data[i], name);
+    return found;
+}
+
+bool vary_makes(const Stmt *loop, int i, int k, const char *tile)
+{
+    const Stmt *s = loop->body.data[i];
+    const char *makes = s->kind == STMT_COPY ? copy_tile(s) : vary_result(s);
+    bool found = makes && strcmp(makes, tile) == 0;
+
+    for (int m = i + 1; makes && !found && m < k; m++)
+        found = vary_takes(loop->body.data[m], makes) && vary_makes(loop, m, k, tile);
+    return found;
+}
+
 /* ---- entry --------------------------------------------------------------------------------------- */
 
 const Unit *vary_definition(const Suggester *s)

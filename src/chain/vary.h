@@ -4,6 +4,7 @@
  * that is missing. Nobody can say beforehand which step, so many are tried on a small shape (witness.c), the likeliest first;
  * the first behind which both agree is suggested.
  *
+ *   propose_pass.c        a whole loop that is missing
  *   propose_agree.c       what the definition says of the same thing
  *   propose_exprs.c       expressions: order, signs, bounds, names, numbers
  *   propose_changed.c     statements: another operation, operand or result, one more, one elsewhere
@@ -34,6 +35,13 @@ bool vary_has(const Names *names, const char *name);
 
 /* `Add X, 0`, `Multiply X, 1`: the same elements again. */
 bool vary_copies(const Stmt *s);
+
+/* What a Compute gives a value to; NULL: it is none. */
+const char *vary_result(const Stmt *s);
+/* Whether the statement, or one in it, reads the name; to begin with a number is not. */
+bool vary_takes(const Stmt *s, const char *name);
+/* Whether the i-th statement of a loop makes the tile as it is before the k-th, or what that is made of. */
+bool vary_makes(const Stmt *loop, int i, int k, const char *tile);
 
 /* Tries a Kernel, that of the diagnostic first, and then the others. */
 typedef bool VaryKernel(Vary *v);

@@ -124,7 +124,9 @@ static void facts_of_op(Flow *flow, const DefOp *op)
         if (op->args[i].value) {
             facts->gemm |= flow->facts[op->args[i].value->id].gemm;
             facts->splits &= flow->facts[op->args[i].value->id].splits;
+            facts->columns |= flow->facts[op->args[i].value->id].columns;
         }
+    facts->columns |= op_info(op->op)->class == OPC_COL_REDUCE;
     if (op->op == OP_GEMM)
         facts->splits = !flow->facts[first->id].gemm || is_at_most(contracted(flow, op), SMALL);
     if (op->op == OP_SOFTMAX)
@@ -246,10 +248,27 @@ static bool is_contracted(const Flow *flow, DefDim dim)
     return false;
 }
 
+/* One row, beside an output of more: blocks of its columns have it anyway, where that takes what columns come to. */
+static bool is_row_beside(const Flow *flow, const DefValue *first, const DefValue *output)
+{
+    bool same = output->rank == first->rank && flow->facts[first->id].columns && flow_is_one(flow_rows(flow, output));
+
+    for (int d = 0; same && d < output->rank - 2; d++)
+        same = output->dims[d].size == first->dims[d].size;
+    return same && flow_same_dim(flow_cols(flow, output), flow_cols(flow, first));
+}
+
 /* Whose columns are those of blocks, or tiles; of an output beside it whose columns are summed along, loops store the tiles. */
 static DefValue *main_output(const Flow *flow)
 {
     DefValue *first = NULL;
+
+    for (int i = 0; i < flow->def->outputs.len; i++) {
+        DefValue *output = flow->def->outputs.data[i], *other = flow->def->outputs.data[0];
+
+        if (flow_is_one(flow_rows(flow, other)) && !flow_is_one(flow_rows(flow, output)) && is_row_beside(flow, output, other))
+            return output;
+    }
 
     for (int i = 0; i < flow->def->outputs.len; i++) {
         DefValue *output = flow->def->outputs.data[i];
@@ -274,7 +293,7 @@ static bool check_output(Flow *flow, const DefValue *first, const DefValue *outp
     }
     for (int i = 0; output->rank == 1 && rows_spread && i < first->rank - 1; i++)
         differ |= !flow_is_one(first->dims[i]); /* every block of rows would write all of it */
-    differ |= output->rank > 1 && !flow_same_rows(output, first);
+    differ |= output->rank > 1 && !flow_same_rows(output, first) && !is_row_beside(flow, first, output);
     if (differ)
         flow_fail(flow, TW0502, output, "outputs %s and %s have different rows", first->name, output->name);
     return !differ;

@@ -118,6 +118,7 @@ typedef struct ValueFacts {
     bool gemm;    /* there is a GEMM at or below it */
     bool splits;  /* computing it in tiles of columns repeats no GEMM */
     bool gauge;   /* a softmax of it, or exp(it - row constant), is taken */
+    bool columns; /* what columns come to is needed for it */
     bool visited;
 } ValueFacts;
 

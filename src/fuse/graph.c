@@ -721,12 +721,20 @@ static const Axis *output_cols(Flow *flow, const DefValue *output)
     return NULL;
 }
 
+/* What columns come to stands behind the loop over rows. */
+static const Axis *output_rows(const Flow *flow, const DefValue *output)
+{
+    DefDim dim = flow_rows(flow, output);
+
+    return flow->rows->kind == AXIS_STREAM && output->rank > 1 && flow_is_one(dim) && !dim.name ? flow->one : flow->rows;
+}
+
 bool flow_build(Flow *flow)
 {
     for (int i = 0; i < flow->def->outputs.len; i++) {
         DefValue *output = flow->def->outputs.data[i];
         const Axis *col = output_cols(flow, output);
-        Node *tile = col ? flow_tile(flow, output, flow->rows, col) : NULL;
+        Node *tile = col ? flow_tile(flow, output, output_rows(flow, output), col) : NULL;
 
         if (!tile)
             return false;

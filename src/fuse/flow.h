@@ -223,7 +223,7 @@ typedef struct PermutedTensor {
     int axes[8];         /* by dimension of the tensor: which of what is seen it is, of the last one if two are joined there */
     int joined;          /* which of what is seen is joined with its last one in the tensor's last; -1: none */
     const char *names[2]; /* of these two dimensions */
-    int missing;         /* which of what is seen the tensor has not, since it is 1: the last one, or the rows; -1: none */
+    int missing;         /* which of what is seen the tensor has not, since it is 1; -1: none */
     bool output;
     DType dtype;
 } PermutedTensor;

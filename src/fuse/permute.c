@@ -11,7 +11,7 @@
  *
  * Likewise an Output that is nothing but a computed value in another order, or a computed column
  * without its columns of one, as log-sum-exps of (batch, heads, len) are, or a row without its rows of one, as
- * sums of columns are:
+ * sums of columns are, or without another dimension of one, as sums over heads are:
  *
  *   Copy lse (len, 1) as LSE from register to global
  *   Copy s (1, N) as sums from register to global
@@ -88,21 +88,19 @@ static bool has_rows_of_products(const Def *def, const DefValue *value)
     return any && flow_is_one(value->dims[value->rank - 2]);
 }
 
-/* Which dimension of a value a Define has not whose elements are those of a column, or of a row; -1: it has all. Of two
+/* Whether a Define may lack a dimension of a value, that of a column, of a row, or of one entry. Of two
  * dimensions of one name a Copy could not say which one tiles cover. */
-static int missing_dim(const Def *def, const DefOp *op, const DefValue *value)
+static bool may_lack(const Def *def, const DefOp *op, const DefValue *value, int missing)
 {
     int rank = op->result->rank;
 
-    if (!op->result->is_output || value->rank != rank + 1 || op->where->n_args != rank + 1)
-        return -1;
+    if (!op->result->is_output || value->rank != rank + 1 || op->where->n_args != rank + 1 || !is_only_place(value, op->where, missing))
+        return false;
     for (int d = 0; d < rank - 1; d++)
         if (may_share_a_name(op->result->dims[d], op->result->dims[rank - 1]))
-            return -1;
-    if (is_only_place(value, op->where, rank))
-        return rank;
+            return false;
     bool can_say = rank > 1 && op->result->dims[rank - 2].name;
-    return is_only_place(value, op->where, rank - 1) && (can_say || !has_rows_of_products(def, value)) ? rank - 1 : -1;
+    return missing != rank - 1 || can_say || !has_rows_of_products(def, value);
 }
 
 /* `col div D` or `col % D`, D being how many columns a value has. */
@@ -136,38 +134,48 @@ static int joined_axis(const Def *def, const DefOp *op, const DefValue *value)
                ? joined : -1;
 }
 
-/* What a Define is another order of, and which of its dimensions each of that one's is, as if it had the one that it is missing;
- * NULL: of none. */
+/* Which of the result's dimensions, as if it had the one that it is missing, each of a value's is; false: it is no order of it. */
+static bool find_order(const Def *def, const DefOp *op, const DefValue *value, int joined, int missing, int *axes)
+{
+    int rank = op->result->rank;
+    bool used[MOST_RANK] = {false};
+
+    for (int d = 0; d < value->rank; d++) {
+        if (d == missing) {
+            axes[d] = d;
+            continue;
+        }
+        if (joined >= 0 && (d == joined || d == rank)) {
+            axes[d] = rank - 1;
+            continue;
+        }
+        bool only = missing >= 0 && is_only_place(value, op->where, d);
+        int axis = only ? d - (d > missing) : flow_own_axis(def, op->result, op->where->args[d]);
+
+        if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
+            return false;
+        used[axis] = true;
+        axes[d] = missing >= 0 && axis >= missing ? axis + 1 : axis;
+    }
+    return joined >= 0 || axes[value->rank - 1] == value->rank - 1;
+}
+
+/* What a Define is another order of, or all but a dimension of one; NULL: of none. */
 static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *joined, int *missing)
 {
     const Expr *e = op->op == OP_DEFINE ? op->where : NULL;
     DefValue *value = op->reads.len == 1 ? op->reads.data[0].value : NULL;
     int rank = op->result->rank;
-    bool used[MOST_RANK] = {false};
 
     if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || value->rank > MOST_RANK)
         return NULL;
-    *missing = missing_dim(def, op, value);
-    *joined = *missing >= 0 ? -1 : joined_axis(def, op, value);
-    if (*missing < 0 && *joined < 0 && (rank < 3 || value->rank != rank || e->n_args != rank))
+    for (*joined = -1, *missing = rank; *missing >= 0; --*missing)
+        if (may_lack(def, op, value, *missing) && find_order(def, op, value, -1, *missing, axes))
+            return value;
+    *joined = joined_axis(def, op, value);
+    if (*joined < 0 && (rank < 3 || value->rank != rank || e->n_args != rank))
         return NULL;
-    for (int d = 0; d < value->rank; d++) {
-        if (d == *missing) {
-            axes[d] = d;
-            continue;
-        }
-        if (*joined >= 0 && (d == *joined || d == rank)) {
-            axes[d] = rank - 1;
-            continue;
-        }
-        int axis = *missing > d && is_only_place(value, e, d) ? d : flow_own_axis(def, op->result, e->args[d]);
-
-        if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
-            return NULL;
-        used[axis] = true;
-        axes[d] = *missing >= 0 && axis >= *missing ? axis + 1 : axis;
-    }
-    return *joined >= 0 || axes[value->rank - 1] == value->rank - 1 ? value : NULL;
+    return find_order(def, op, value, *joined, -1, axes) ? value : NULL;
 }
 
 /* Whether all but rows are in the order of before. */

@@ -381,18 +381,21 @@ static void add_read(Speller *s, DefOp *op, DefRead read)
         vec_push(s->arena, &op->reads, read);
 }
 
-/* Both what X is and what it reads, as the expression mentions them. */
+/* What elements that were worked out are made of, which X itself may share a name with; else both what X is and what it reads,
+ * as the expression mentions them. */
 static void define(Speller *s, DefValue *result, DefValue *x, const Expr *as)
 {
     DefOp *op = add_op(s, OP_DEFINE, result);
 
     op->where = as;
+    for (int k = 0; !s->reads.ambiguous && k < s->reads.list.len; k++)
+        add_read(s, op, s->reads.list.data[k]);
+    s->reads = (ElementReads){.def = s->def};
+    if (op->reads.len > 0)
+        return;
     while (function_of(x) && !is_stored(s, x))
         x = function_of(x);
     add_read(s, op, (DefRead){x->name, x});
-    bool itself = op->reads.len > 0;
-    for (int k = 0; !itself && k < s->reads.list.len; k++)
-        add_read(s, op, s->reads.list.data[k]);
     bool through = op->reads.len == 0 && x->op && x->op->op == OP_DEFINE;
     for (int k = 0; through && k < x->op->reads.len; k++)
         add_read(s, op, x->op->reads.data[k]);

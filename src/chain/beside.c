@@ -158,6 +158,24 @@ static void take_tensors(Taker *t)
     }
 }
 
+/* A size that the Operator gives a number, and a sketch has in the shapes of its tensors alone, which say nothing else of it. */
+static bool is_size_alone(const Taker *t, const Stmt *s)
+{
+    bool sized = false;
+
+    if (s->kind != STMT_PARAM || !s->value || !check_is_sketch(t->to))
+        return false;
+    for (int i = 0; i < t->to->body.len; i++) {
+        const Stmt *own = t->to->body.data[i], *theirs = is_tensor(own) ? unit_tensor(t->from, own->name) : NULL;
+
+        if (!is_tensor(own) && gives(&(Block){.data = (Stmt **)&t->to->body.data[i], .len = 1}, s->name))
+            return false;
+        for (int k = 0; theirs && k < own->n_shape && k < theirs->n_shape; k++)
+            sized |= expr_is_name(own->shape[k], s->name) && expr_is_name(theirs->shape[k], s->name);
+    }
+    return sized;
+}
+
 static void take(Taker *t)
 {
     take_tensors(t);
@@ -165,8 +183,9 @@ static void take(Taker *t)
         const Stmt *s = t->from->body.data[i];
 
         bool said = is_told(s) && (block_mentions(&t->to->body, s->name) || sizes_taken(t, s->name));
+        bool size = is_told(s) && is_size_alone(t, s);
 
-        if (!said || t->taken[i] || gives(&t->to->body, s->name))
+        if ((!said && !size) || t->taken[i] || (gives(&t->to->body, s->name) && !size))
             continue;
         t->taken[i] = true;
         take_needs(t, s);

@@ -1254,6 +1254,27 @@ static void suggest_differing(Chain *chain, const Source *source, const Program 
     arena_free(own);
 }
 
+/* A tensor may have more than what is computed takes: where Kernels agree with their definition as they are, all is read
+ * that is to be. */
+static void drop_unread(Chain *chain, const Source *source, const Program *program)
+{
+    Diags *diags = chain->diags;
+    Arena *own;
+    Chain *like;
+
+    for (int i = 0; i < diags->list.len; i++)
+        if (diags->list.data[i].code != TW0414)
+            return;
+    if (!diags->list.len)
+        return;
+    own = arena_new(arena_heap(chain->arena));
+    like = chain_like(own, chain, diags_new(own, source));
+    agree_check(own, like, source, program);
+    if (like->executed && !like->diags->list.len)
+        diags->list.len = 0;
+    arena_free(own);
+}
+
 bool chain_check(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = parse(chain, source);
@@ -1261,6 +1282,8 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
 
     choose_schedules(chain, program);
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
+    if (right && !fragment)
+        drop_unread(chain, source, program);
     suggest_all(chain, source, program, check_again, fragment || !program_unit(program, UNIT_OPERATOR) || !program_unit(program, UNIT_KERNEL) ? NULL : agree_again, fragment);
     if (right && !fragment) {
         suggest_differing(chain, source, program);

@@ -700,6 +700,28 @@ bool propose_one_axis(Suggester *s)
     return one && suggest_edit(s, (Span){grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s", one), "an axis of the Grid");
 }
 
+/* `Copy A (BM, BK), B (BK, BN) from global to shared`: a Copy for each. */
+bool propose_copy_of_each(Suggester *s)
+{
+    Span span = form_line(s);
+    const char *text = form_plain(s, span), *from = strstr(text, " from "), *indent = suggest_indent(s, span.start);
+    Str copies = str_new(s->arena);
+    int open = 0, n = 0;
+
+    if (strncmp(text, "Copy ", 5) != 0 || !from)
+        return false;
+    for (const char *at = text + 5, *begin = at; at <= from; at++) {
+        open += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+        if (at < from && (*at != ',' || open))
+            continue;
+        begin += strspn(begin, " ");
+        str_printf(&copies, "%s%sCopy %.*s%s", n ? "\n" : "", n ? indent : "", (int)(at - begin), begin, from);
+        begin = at + 1;
+        n++;
+    }
+    return n > 1 && suggest_edit(s, span, str_text(&copies), "a Copy for each");
+}
+
 /* `Load the tile of A into shared`: in whatever words, the tile that is allocated, where other Copies are. */
 bool propose_some_copy(Suggester *s)
 {

@@ -348,6 +348,27 @@ bool propose_registers(Suggester *s)
     return moves.n && suggest_edits(s, moves.edits, moves.n, "what is computed is in registers");
 }
 
+/* What a product takes from shared memory is computed in registers first: an Allocate more, and a Copy. */
+bool propose_computed_first(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    Span span = s->diag->span;
+    const char *name = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+    const Stmt *shared = s->stmt && s->stmt->kind == STMT_COMPUTE ? cuts_tile(&cuts, name, SPACE_SHARED) : NULL;
+
+    if (!shared || shared->span.start > s->stmt->span.start)
+        return false;
+    Stmt *tile = suggest_like(s, shared), *copy = stmt_new(s->arena, STMT_COPY);
+    tile->space = copy->space = SPACE_REGISTER;
+    tile->listed = false;
+    copy->name = name;
+    copy->to_space = SPACE_SHARED;
+    Fix edits[] = {{suggest_before(s, shared), line(s, shared, suggest_text(s, tile)), NULL},
+                   {{s->stmt->span.end, s->stmt->span.end}, arena_printf(s->arena, "\n%s%s", suggest_indent(s, s->stmt->span.start), suggest_text(s, copy)), NULL}};
+
+    return suggest_edits(s, edits, 2, "what is computed is in registers, and is copied to shared memory from there");
+}
+
 /* A result goes to one of the tiles in registers. */
 bool propose_destination(Suggester *s)
 {

@@ -475,6 +475,23 @@ static const char *index_over(const Unit *unit, const char *dim)
     return NULL;
 }
 
+/* A size alone, wherever the expression has it: where it is taken apart for one coordinate it is for the next. */
+static bool try_index_for_all(Suggester *s)
+{
+    const Expr *value = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt->value : NULL;
+    const char *dim = text_of(s, s->diag->span), *place = s->unit ? index_over(s->unit, dim) : NULL;
+    const char *named = place ? place : arena_printf(s->arena, "%s_pos", dim), *text = value ? text_of(s, value->span) : NULL;
+    Fix edits[] = {{suggest_before(s, s->path[0]), "", NULL}, {value ? value->span : s->diag->span, NULL, NULL}};
+
+    for (const char *c = dim; *c; c++)
+        if (!value || !is_name_char(*c))
+            return false;
+    edits[1].text = suggest_words(s, text, dim, named);
+    if (!place)
+        edits[0].text = arena_printf(s->arena, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), named, dim);
+    return suggest_edits(s, edits, 2, "the element's place along it");
+}
+
 /* Sizes in a condition or a coordinate: the element's own place along each, that of an Index. */
 bool propose_index(Suggester *s)
 {
@@ -486,6 +503,8 @@ bool propose_index(Suggester *s)
 
     if (!s->unit || !s->depth || s->unit->kind == UNIT_FRAGMENT)
         return false;
+    if (try_index_for_all(s))
+        return true;
     for (int i = 0; i < sizes.list.len; i++) {
         const char *dim = sizes.list.data[i], *place = index_over(s->unit, dim);
         const char *named = place ? place : arena_printf(s->arena, "%s_pos", dim), *changed = suggest_words(s, text, dim, named);

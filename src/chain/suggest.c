@@ -10,7 +10,7 @@ typedef struct Row {
 
 static const Row TABLE[] = {
     {TW0101, {propose_times, propose_brace, propose_form, propose_formula}},
-    {TW0102, {propose_top, propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_line_removal}},
+    {TW0102, {propose_top, propose_copy_of_each, propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_line_removal}},
     {TW0103, {propose_parts}},
     {TW0104, {propose_largest}},
     {TW0105, {propose_end}},
@@ -53,7 +53,7 @@ static const Row TABLE[] = {
     {TW0326, {propose_whole_division, propose_some_size}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
     {TW0401, {propose_undone_pass, propose_own_state, propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused, propose_launch_number}},
-    {TW0402, {propose_sketch_grid, propose_registers, propose_other_sum, propose_allocation, propose_space}},
+    {TW0402, {propose_sketch_grid, propose_registers, propose_computed_first, propose_other_sum, propose_allocation, propose_space}},
     {TW0403, {propose_own_output, propose_renamed_kernel, propose_counter_name}},
     {TW0404, {propose_moved_define, propose_extents, propose_loop_bounds, propose_removal}},
     {TW0405, {propose_own_operation}},

@@ -76,8 +76,8 @@ static const char *allocate_line(Checker *c, const char *name, Space space, cons
 {
     if (!shape || !shape->rows.size || !shape->cols.size)
         return NULL;
-    return arena_printf(c->arena, "Allocate %s in %s %s", name, space_name(space),
-                        tile_text(c, shape));
+    bool computed = space == SPACE_REGISTER && c->unit && !unit_tensor(c->unit, name); /* not rounded on the way */
+    return arena_printf(c->arena, "Allocate %s in %s %s%s", name, space_name(space), tile_text(c, shape), computed ? " fp32" : "");
 }
 
 /* As large as what is allocated under the name in another memory; NULL: nothing is. */

@@ -8,7 +8,7 @@
  *
  *   Input LSE (heads, len); Grid m = ceil(len / BM), h = heads; Allocate LSE in register (BM, 1)
  *   Copy LSE (BM, 1) in coordinate [heads = h, len = m] ...     as Copy LSE (BM): tiles of BM heads would end
- *                                                               before h does
+ *                                                               before h does, or tiles along len are what m counts
  *
  * and a row of what the tensor has as a column, of which a tile that is as wide would lie outside:
  *
@@ -77,12 +77,41 @@ static bool is_entry(const Unit *unit, const Stmt *copy, const Stmt *tensor, int
     return false;
 }
 
+/* How far a counter goes, of the grid or of a loop that begins with 0; NULL: not known. */
+static const Expr *extent_of(const Block *block, const char *counter)
+{
+    const Expr *found = NULL;
+
+    for (int i = 0; i < block->len && !found; i++) {
+        const Stmt *s = block->data[i];
+
+        for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
+            if (s->coords[k].name && strcmp(s->coords[k].name, counter) == 0)
+                return s->coords[k].value;
+        if (s->kind == STMT_FOR && s->name && strcmp(s->name, counter) == 0)
+            return s->hi;
+        found = extent_of(&s->body, counter);
+        found = found ? found : extent_of(&s->orelse, counter);
+    }
+    return found;
+}
+
+/* Whether blocks, or turns, go over the dimension by tiles of the size: the coordinate goes up to ceil(len / BM). */
+static bool goes_by(const Unit *unit, const Stmt *copy, const Stmt *tensor, int d, const Expr *size)
+{
+    const Expr *at = coordinate(copy, tensor, d), *extent = at && at->kind == EXPR_NAME ? extent_of(&unit->body, at->name) : NULL;
+    const Expr *tiles = extent && extent->kind == EXPR_CALL && extent->n_args == 1 && strcmp(extent->name, "ceil") == 0 ? extent->args[0] : NULL;
+
+    return tiles && tiles->kind == EXPR_BINARY && tiles->op == EO_DIV && expr_equal(tiles->a, tensor->shape[d]) && expr_equal(tiles->b, size);
+}
+
 static bool is_column_of_entry(const Unit *unit, const Stmt *copy, const Stmt *tensor, Expr *const *shape, int n)
 {
     int last = tensor->n_shape - 1;
 
     return n == 2 && expr_is_one(shape[1]) && !expr_is_one(shape[0]) && last > 0 && !expr_is_one(tensor->shape[last]) &&
-           !copy_by_rows(copy) && !allocated(unit, tensor->name, SPACE_GLOBAL) && coordinate(copy, tensor, last) && is_entry(unit, copy, tensor, last - 1);
+           !copy_by_rows(copy) && !allocated(unit, tensor->name, SPACE_GLOBAL) && coordinate(copy, tensor, last) &&
+           (is_entry(unit, copy, tensor, last - 1) || (goes_by(unit, copy, tensor, last, shape[0]) && !goes_by(unit, copy, tensor, last - 1, shape[0])));
 }
 
 /* ---- a row of a column ------------------------------------------------------------------------ */

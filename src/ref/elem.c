@@ -439,24 +439,28 @@ static bool varies_along(const Builder *b, int axis)
     return false;
 }
 
-/* Within a coordinate the name of a leading dimension is its size, while nothing says the place along it:
- * `X[b, row, heads * D + col]` is the same for all heads. within: in arithmetic of a coordinate. */
-static void doubt_sizes(Builder *b, const Expr *e, bool within)
+/* A coordinate's arithmetic: of rows and columns, which row and col say, sizes are meant but where they are taken apart. */
+typedef enum Within { NO_COORDINATE, COORDINATE, APART } Within;
+
+/* Within a coordinate the name of a dimension is its size, while nothing says the place along it:
+ * `X[b, row, heads * D + col]` is the same for all heads, `X[Table[b, len div page]]` for all of len. */
+static void doubt_sizes(Builder *b, const Expr *e, Within within)
 {
     int axis = e->kind == EXPR_NAME && within ? context_axis(b, e->name) : -1;
+    bool apart = within && e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
 
-    if (axis >= 0 && axis < b->context->rank - 2 && !shape_is_one(&b->context->dims[axis]) && !varies_along(b, axis)) {
+    if (axis >= 0 && (axis < b->context->rank - 2 || within == APART) && !shape_is_one(&b->context->dims[axis]) && !varies_along(b, axis)) {
         Diag *diag = diag_add(b->r->diags, TW0249, e->span, "%s is the size of the dimension here: every entry along it is "
                               "the same", e->name);
         diag_note(b->r->diags, diag, "the place along it is that of an Index: `Index i over %s`, and i in place of %s", e->name,
                   e->name);
     }
     if (e->a)
-        doubt_sizes(b, e->a, within);
+        doubt_sizes(b, e->a, apart && e->a->kind == EXPR_NAME ? APART : within);
     if (e->b)
         doubt_sizes(b, e->b, within);
     for (int i = 0; i < e->n_args; i++)
-        doubt_sizes(b, e->args[i], e->kind == EXPR_INDEX ? e->args[i]->kind == EXPR_BINARY : within);
+        doubt_sizes(b, e->args[i], e->kind != EXPR_INDEX ? within : e->args[i]->kind == EXPR_BINARY ? COORDINATE : NO_COORDINATE);
 }
 
 /* Whether some name in an expression is that of a dimension of the tensor at hand. */
@@ -490,7 +494,7 @@ const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp 
     if (!emit_expr(&b, e))
         return NULL;
     if (op && op->op == OP_DEFINE)
-        doubt_sizes(&b, e, false);
+        doubt_sizes(&b, e, NO_COORDINATE);
     if (op && op->op == OP_MASK)
         doubt_condition(&b, e);
     return b.elem;

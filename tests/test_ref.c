@@ -583,6 +583,26 @@ static void verdict_with_an_exact_baseline(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* A single element may be off by all of a rounding, where many are by half of it in the norm. */
+static void verdict_on_one_element(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_F32;
+    use(f, "Input X (N)\nOutput Y (N)\nCompute Neg X and get Y");
+    f->fill = FILL_ONES;
+    for (int n = 1; n <= 64; n *= 64) {
+        bind(f, "N", n);
+        make(f);
+        for (int units = 0; units <= 2; units++) {
+            for (int i = 0; i < n; i++)
+                PUT(f->out[0], -1 - units * 0x1p-23, i);
+            assert_true(compare(f, &error).ok == (units == 0 || (units == 1 && n == 1)));
+        }
+    }
+}
+
 /* What fp16 cannot hold is infinite, and rightly so. */
 static void verdict_beyond_the_range(void **state)
 {
@@ -1146,6 +1166,7 @@ int main(void)
         TEST(lucky_order),
         TEST(verdict_sees_mistakes),
         TEST(verdict_with_an_exact_baseline),
+        TEST(verdict_on_one_element),
         TEST(verdict_beyond_the_range),
         TEST(verdict_on_integers_cut),
         TEST(verdict_where_nothing_is_defined),

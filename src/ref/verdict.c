@@ -238,18 +238,24 @@ static bool any_empty(Tensor *const *inputs, int n)
     return false;
 }
 
+/* Roundings of many elements have half the norm of the largest possible one, that of a single
+ * element may be the largest. */
+static double norm_of_one(int64_t elements)
+{
+    return elements > 0 ? 0.5 + 0.5 / sqrt((double)elements) : 0.5;
+}
+
 void ref_judge(RefVerdict *v, const Def *def, int output, Tensor *const *inputs, double bound)
 {
     RefFloor least = ref_floor(def, output);
     double of_zeros = v->got.max_want > 0 ? 0 : cancelled(inputs, def->inputs.len);
-    double norm = 0.5 * (least.relative + against_norm(&v->got, fmax(least.absolute, LOST)));
+    double norm = norm_of_one(v->got.compared) * (least.relative + against_norm(&v->got, fmax(least.absolute, LOST)));
     double largest = fmax(least.relative * v->got.max_want + least.absolute, LOST);
 
     distance_finish(&v->got);
     distance_finish(&v->plain);
     v->plain_frobenius = fmax(v->plain_frobenius, v->plain.frobenius);
     v->plain_max = fmax(v->plain_max, v->plain.max_abs);
-    /* roundings of many elements have half the norm of the largest possible one */
     v->ratio_frobenius = ratio(v->got.frobenius, v->plain_frobenius, norm, bound);
     v->ratio_max = ratio(v->got.max_abs, v->plain_max, v->got.max_want > 0 ? largest : fmax(largest, of_zeros),
                          bound);

@@ -58,7 +58,7 @@ CUTE_HOST_DEVICE constexpr int most(int a, int b) { return a > b ? a : b; }
 
 /* ---- elements ------------------------------------------------------------------------ */
 
-//> tw::exp(x), tw::exp2, tw::log, tw::log2, tw::sigmoid, tw::square, tw::silu, tw::gelu, tw::divide_or(a, b, other); fmaxf, fminf, fmaf, rsqrtf, sqrtf, tanhf
+//> tw::exp(x), tw::exp2, tw::log, tw::log2, tw::sigmoid, tw::square, tw::silu, tw::gelu, tw::sign, tw::divide_or(a, b, other); fmaxf, fminf, fmaf, rsqrtf, sqrtf, tanhf, erff, log1pf, expm1f
 CUTE_DEVICE float exp2(float x) {
     float y; /* without the steps by which exp2f keeps subnormal results */
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -72,6 +72,7 @@ CUTE_DEVICE float reciprocal(float x) { return __frcp_rn(x); }
 CUTE_DEVICE float sigmoid(float x) { return 1 / (1 + exp(-x)); }
 CUTE_DEVICE float square(float x) { return x * x; }
 CUTE_DEVICE float silu(float x) { return x / (1 + exp(-x)); }
+CUTE_DEVICE float sign(float x) { return float(x > 0) - float(x < 0); }
 CUTE_DEVICE float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
 
 struct Add { CUTE_DEVICE float operator()(float a, float b) const { return a + b; } };

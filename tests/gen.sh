@@ -431,6 +431,8 @@ try ../tests/gen/named_as_sizes --set BM=5 --set BN=-1 --set warps=7 --bind M=37
 try ../tests/gen/names_of_places --bind row=37 --bind col=17 --bind N=40
 try ../tests/gen/names_of_places --dtype fp16 --target sm_75 --bind row=5 --bind col=70 --bind N=9
 try ../tests/gen/whole_numbers --dtype fp16 --target sm_75 --bind M=5 --bind N=33
+try ../tests/gen/more_functions --target sm_90a --bind M=9 --bind N=200
+try ../tests/gen/more_functions --dtype fp16 --target sm_75 --bind M=5 --bind N=33
 try ../tests/gen/lookups --bind M=21 --bind N=64 --bind K=9
 try ../tests/gen/bias_by_buckets --set D=64 --target sm_90a --bind b=1 --bind h=2 --bind n=75
 for target in sm_80 sm_90a; do

@@ -12,46 +12,14 @@
 
 /* ---- what they are made of --------------------------------------------------------------------- */
 
-/* A step is `OPERATION OPERANDS -> RESULT`: $X the operand, $A and $B the others, $R the result; a tile
- * between begins with @, a column with %. */
 static const struct {
-    const char *name;
+    const char *names; /* words, with spaces between them */
     int n_args;
     const char *steps;
 } COMPOUNDS[] = {
-    {"Clamp", 3, "Max $X, $A -> $R\nMin $R, $B -> $R"},
-    {"Clip", 3, "Max $X, $A -> $R\nMin $R, $B -> $R"},
-    {"Relu6", 1, "Max $X, 0 -> $R\nMin $R, 6 -> $R"},
-    {"LeakyRelu", 2, "Multiply $X, $A -> @sloped\nMax $X, @sloped -> $R"},
-    {"LeakyRelu", 1, "Multiply $X, 0.01 -> @sloped\nMax $X, @sloped -> $R"},
-    {"PRelu", 2, "Multiply $X, $A -> @sloped\nMax $X, @sloped -> $R"},
-    {"Elu", 1, "Min $X, 0 -> @below\nExp @below -> @below\nSubtract @below, 1 -> @below\nMax $X, 0 -> $R\nAdd $R, @below -> $R"},
-    {"Softplus", 1, "Exp $X -> $R\nAdd $R, 1 -> $R\nLog $R -> $R"},
-    {"Variance", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> @centred\nSquare @centred -> @centred\nRowMean @centred -> $R"},
-    {"Var", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> @centred\nSquare @centred -> @centred\nRowMean @centred -> $R"},
-    {"Std", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> @centred\nSquare @centred -> @centred\nRowMean @centred -> $R\nSqrt $R -> $R"},
-    {"LogSumExp", 1, "RowMax $X -> %largest\nSubtract $X, %largest -> @shifted\nExp @shifted -> @shifted\nRowSum @shifted -> $R\n"
-     "Log $R -> $R\nAdd $R, %largest -> $R"},
-    {"LogSoftmax", 1, "RowMax $X -> %largest\nSubtract $X, %largest -> $R\nExp $R -> @exponentials\nRowSum @exponentials -> %sums\nLog %sums -> %sums\n"
-     "Subtract $R, %sums -> $R"},
-    {"RMSNorm", 1, "Square $X -> @squares\nRowMean @squares -> %mean_square\nAdd %mean_square, 1e-6 -> %mean_square\n"
-     "Rsqrt %mean_square -> %mean_square\nMultiply $X, %mean_square -> $R"},
-    {"RMSNorm", 2, "Square $X -> @squares\nRowMean @squares -> %mean_square\nAdd %mean_square, 1e-6 -> %mean_square\n"
-     "Rsqrt %mean_square -> %mean_square\nMultiply $X, %mean_square -> $R\nMultiply $R, $A -> $R"},
-    {"RMSNorm", 3, "Square $X -> @squares\nRowMean @squares -> %mean_square\nAdd %mean_square, $B -> %mean_square\n"
-     "Rsqrt %mean_square -> %mean_square\nMultiply $X, %mean_square -> $R\nMultiply $R, $A -> $R"},
-    {"LayerNorm", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> $R\nSquare $R -> @squares\nRowMean @squares -> %variance\n"
-     "Add %variance, 1e-5 -> %variance\nRsqrt %variance -> %variance\nMultiply $R, %variance -> $R"},
-    {"LayerNorm", 3, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> $R\nSquare $R -> @squares\nRowMean @squares -> %variance\n"
-     "Add %variance, 1e-5 -> %variance\nRsqrt %variance -> %variance\nMultiply $R, %variance -> $R\nMultiply $R, $A -> $R\nAdd $R, $B -> $R"},
-    {"Linear", 2, "GEMM $X, $A.T -> $R"},
-    {"Linear", 2, "GEMM $X, $A -> $R"},
-    {"Linear", 3, "GEMM $X, $A.T -> $R\nAdd $R, $B -> $R"},
-    {"Linear", 3, "GEMM $X, $A -> $R\nAdd $R, $B -> $R"},
-    {"BMM", 2, "GEMM $X, $A -> $R"},
-    {"Zero", 1, "Fill $X, 0 -> $R"},
-    {"Zeros", 1, "Fill $X, 0 -> $R"},
-    {"Clear", 1, "Fill $X, 0 -> $R"},
+#define COMPOUND(names, n_args, steps) {names, n_args, steps},
+#include "chain/compounds.def"
+#undef COMPOUND
 };
 
 typedef struct Writer {
@@ -118,15 +86,26 @@ static void put_result(Writer *w, const char *at, bool reduces)
     allocate(w, name, *at == '%' || reduces);
 }
 
+/* Along which dimension the statement is, so that its reductions are. */
+static void put_over(Writer *w)
+{
+    if (w->stmt->over)
+        str_printf(&w->text, " over %s", w->stmt->over);
+    if (w->stmt->over && w->stmt->to)
+        str_printf(&w->text, " to %s", suggest_expr(w->s, w->stmt->to));
+}
+
 static void put_steps(Writer *w, const char *steps)
 {
     for (bool first = true; *steps; first = false) {
         const char *arrow = strstr(steps, " -> ");
-        bool reduces = strncmp(steps, "Row", 3) == 0;
+        bool reduces = strncmp(steps, "Row", 3) == 0, along = reduces || strncmp(steps, "Group", 5) == 0 || strncmp(steps, "Softmax", 7) == 0;
 
         str_printf(&w->text, "%sCompute ", first ? "" : arena_printf(w->s->arena, "\n%s", suggest_indent(w->s, w->stmt->span.start)));
         while (steps < arrow)
             steps = put(w, steps);
+        if (along)
+            put_over(w);
         put_result(w, arrow + 4, reduces);
         steps = arrow + 4 + strcspn(arrow + 4, "\n");
         steps += *steps == '\n';
@@ -203,14 +182,33 @@ static bool try_compound(Suggester *s, const Stmt *stmt, const char *steps)
     return suggest_edits(s, edits, 2, "what it is made of");
 }
 
+/* Whether it is one of the words. */
+static bool is_among(const char *name, const char *words)
+{
+    char word[32];
+
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, words);
+        if (same_letters(name, word))
+            return true;
+    }
+    return false;
+}
+
+static bool try_compounds(Suggester *s, const Stmt *stmt)
+{
+    for (size_t i = 0; i < TW_COUNT(COMPOUNDS); i++)
+        if (COMPOUNDS[i].n_args == stmt->n_args && is_among(stmt->op_name, COMPOUNDS[i].names) && try_compound(s, stmt, COMPOUNDS[i].steps))
+            return true;
+    return false;
+}
+
 bool propose_compound(Suggester *s)
 {
     const Stmt *stmt = s->unit ? statement_of(s) : NULL;
 
-    for (size_t i = 0; stmt && stmt->n_args && i < TW_COUNT(COMPOUNDS); i++)
-        if (COMPOUNDS[i].n_args == stmt->n_args && same_letters(stmt->op_name, COMPOUNDS[i].name) && try_compound(s, stmt, COMPOUNDS[i].steps))
-            return true;
-    return false;
+    return stmt && stmt->n_args && try_compounds(s, stmt);
 }
 
 /* ---- where the largest is --------------------------------------------------------------------------- */
@@ -258,7 +256,8 @@ static bool try_place(Suggester *s, const Stmt *stmt, const Stmt *operand, const
 bool propose_place_of_largest(Suggester *s)
 {
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->op_known && s->stmt->n_args == 1 ? s->stmt : NULL;
-    bool max = stmt && same_letters(stmt->op_name, "ArgMax"), min = stmt && same_letters(stmt->op_name, "ArgMin");
+    static const char *const largest[] = {"ArgMax", "RowArgMax"}, *const smallest[] = {"ArgMin", "RowArgMin"};
+    bool max = stmt && is_called(stmt, largest, TW_COUNT(largest)), min = stmt && is_called(stmt, smallest, TW_COUNT(smallest));
     Cuts cuts = cuts_of(s);
     const Stmt *operand = (max || min) && stmt->args[0]->kind == EXPR_NAME ? cuts_tensor(&cuts, stmt->args[0]->name) : NULL;
 
@@ -284,21 +283,36 @@ static const Stmt *shaped_as(Suggester *s, const Cuts *cuts, const char *name, i
     return tensor;
 }
 
-/* `Compute ColMean X and get m`, which is a mean over another dimension than the last. */
-bool propose_mean_of_columns(Suggester *s)
+/* What the statement is called behind "Col" or "Column"; NULL: it begins otherwise. */
+static const char *of_columns(const Stmt *stmt)
 {
-    bool mean = s->stmt && s->unit && s->unit->kind == UNIT_OPERATOR && s->stmt->kind == STMT_COMPUTE && same_letters(s->stmt->op_name, "ColMean");
+    static const char *const words[] = {"Column", "Col"};
+
+    for (size_t i = 0; i < TW_COUNT(words); i++)
+        if (strncmp(stmt->op_name, words[i], strlen(words[i])) == 0)
+            return stmt->op_name + strlen(words[i]) + (stmt->op_name[strlen(words[i])] == '_');
+    return NULL;
+}
+
+/* `Compute ColMean X and get m`, which is a mean over another dimension than the last; so with others, and what is made of them. */
+bool propose_over_rows(Suggester *s)
+{
+    bool defined = s->stmt && s->unit && s->unit->kind == UNIT_OPERATOR && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1;
+    const char *word = defined && !s->stmt->over && s->stmt->args[0]->kind == EXPR_NAME ? of_columns(s->stmt) : NULL;
     Cuts cuts = cuts_of(s);
-    const Stmt *shape = mean && s->stmt->n_args == 1 && s->stmt->args[0]->kind == EXPR_NAME ? shaped_as(s, &cuts, s->stmt->args[0]->name, 0) : NULL;
+    const Stmt *shape = word ? shaped_as(s, &cuts, s->stmt->args[0]->name, 0) : NULL;
     Stmt *changed = shape && shape->n_shape >= 2 && shape->shape[shape->n_shape - 2]->kind == EXPR_NAME ? suggest_like(s, s->stmt) : NULL;
 
     if (!changed)
         return false;
-    changed->op = OP_ROW_MEAN;
-    changed->op_known = true;
-    changed->op_name = op_info(OP_ROW_MEAN)->name;
+    const char *row = arena_printf(s->arena, "Row%s", word);
     changed->over = shape->shape[shape->n_shape - 2]->name;
-    return suggest_stmt(s, s->stmt, changed, "the mean over the rows");
+    changed->op_name = op_find(row, &changed->op) ? row : word;
+    changed->op_known = op_find(changed->op_name, &changed->op);
+    if (changed->op_known && op_info(changed->op)->class != OPC_ROW_REDUCE && changed->op != OP_SOFTMAX)
+        return false;
+    changed->op_name = changed->op_known ? op_info(changed->op)->name : row;
+    return changed->op_known ? suggest_stmt(s, s->stmt, changed, "over the rows") : try_compounds(s, changed);
 }
 
 /* What is another word for an operation that there is. */

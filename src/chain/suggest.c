@@ -27,7 +27,7 @@ static const Row TABLE[] = {
     {TW0230, {propose_letters, propose_usual, propose_nearest, propose_get, propose_unused, propose_no_loop, propose_dimension, propose_no_axis, propose_launch_number}},
     {TW0231, {propose_own_output, propose_bound, propose_removal}},
     {TW0232, {propose_no_loop, propose_without_space, propose_removal}},
-    {TW0233, {propose_mean_of_columns, propose_rounding, propose_bound, propose_moved_define, propose_nearest, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_compound, propose_nothing, propose_joined, propose_transposed, propose_running_sum, propose_reduction, propose_form}},
+    {TW0233, {propose_over_rows, propose_rounding, propose_bound, propose_moved_define, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_nothing, propose_compound, propose_nearest, propose_joined, propose_transposed, propose_running_sum, propose_reduction, propose_form}},
     {TW0234, {propose_operand, propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
     {TW0235, {propose_not_dimension, propose_bound, propose_masked, propose_split_operand, propose_computed, propose_form, propose_formula, propose_compound, propose_multiply}},
     {TW0236, {propose_own_output, propose_to_output, propose_own_name}},

@@ -109,7 +109,7 @@ Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_e
 /* propose_formula.c */
 Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
-Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_mean_of_columns;
+Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_over_rows;
 /* propose_tensors.c */
 Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_laid_across, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
 /* propose_loops.c */

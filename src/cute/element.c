@@ -13,7 +13,8 @@ static const struct {
 } TEMPLATES[] = {
     {OP_ADD, "($a + $b)"}, {OP_SUBTRACT, "($a - $b)"}, {OP_MULTIPLY, "($a * $b)"}, {OP_DIVIDE, "($a / $b)"},
     {OP_MAX, "fmaxf($a, $b)"}, {OP_MIN, "fminf($a, $b)"}, {OP_POWER, "powf($a, $b)"}, {OP_NEGATE, "(-$a)"},
-    {OP_ABS, "fabsf($a)"}, {OP_EXP, "tw::exp($a)"}, {OP_EXP2, "tw::exp2($a)"}, {OP_LOG, "tw::log($a)"},
+    {OP_ABS, "fabsf($a)"}, {OP_SIGN, "tw::sign($a)"}, {OP_ERF, "erff($a)"}, {OP_LOG1P, "log1pf($a)"}, {OP_EXPM1, "expm1f($a)"},
+    {OP_EXP, "tw::exp($a)"}, {OP_EXP2, "tw::exp2($a)"}, {OP_LOG, "tw::log($a)"},
     {OP_LOG2, "tw::log2($a)"}, {OP_SQRT, "sqrtf($a)"}, {OP_RSQRT, "rsqrtf($a)"}, {OP_TANH, "tanhf($a)"},
     {OP_SIGMOID, "tw::sigmoid($a)"}, {OP_SILU, "tw::silu($a)"}, {OP_GELU, "tw::gelu($a)"}, {OP_RELU, "fmaxf($a, 0.0f)"},
     {OP_RECIPROCAL, "tw::reciprocal($a)"}, {OP_CEIL_DIVIDE, "ceilf($a / $b)"}, {OP_SQUARE, "tw::square($a)"},

@@ -34,6 +34,9 @@ static const struct { const char *name; OpId op; } synonyms[] = {
     {"Exponential", OP_EXP},   {"Ln", OP_LOG},           {"ReduceMax", OP_ROW_MAX}, {"ReduceMin", OP_ROW_MIN},
     {"ReduceSum", OP_ROW_SUM}, {"ReduceMean", OP_ROW_MEAN}, {"ColumnMax", OP_COL_MAX}, {"ColumnSum", OP_COL_SUM},
     {"CeilDiv", OP_CEIL_DIVIDE}, {"CDiv", OP_CEIL_DIVIDE}, {"DivUp", OP_CEIL_DIVIDE}, {"Rint", OP_ROUND}, {"BatchMatMul", OP_GEMM}, {"BatchedGEMM", OP_GEMM}, {"BatchGEMM", OP_GEMM},
+    {"Sgn", OP_SIGN}, {"ErrorFunction", OP_ERF}, {"Rcp", OP_RECIPROCAL}, {"Recip", OP_RECIPROCAL}, {"Invert", OP_RECIPROCAL}, {"InvSqrt", OP_RSQRT},
+    {"ReciprocalSqrt", OP_RSQRT}, {"Absolute", OP_ABS}, {"Fabs", OP_ABS}, {"Logistic", OP_SIGMOID}, {"Ceiling", OP_CEIL}, {"Sqr", OP_SQUARE}, {"Squared", OP_SQUARE},
+    {"MultiplyAdd", OP_FMA}, {"MulAdd", OP_FMA}, {"Mad", OP_FMA}, {"RowAverage", OP_ROW_MEAN}, {"RowAvg", OP_ROW_MEAN},
     {"GreaterThan", OP_GREATER}, {"LessThan", OP_LESS},  {"GreaterOrEqual", OP_GREATER_EQUAL}, {"LessOrEqual", OP_LESS_EQUAL},
 };
 
@@ -110,11 +113,23 @@ const char *op_hint(const char *name)
         {{"LeakyReLU", "PReLU"}, "Multiply by the slope, then Max of that and the operand"},
         {{"ELU", "SELU", "CELU"}, "`Compute Greater X, 0 and get p`, Exp, Subtract 1, `Compute Where p, X, E and get Y`"},
         {{"Softplus"}, "its steps: Exp, Add 1, Log"},
-        {{"Sign", "Sgn"}, "Greater than 0, less Less than 0"},
         {{"Dropout"}, "`Compute Where keep, P, 0 and get Q`, with a tensor `keep` of bool, and Multiply"},
         {{"Copy", "Identity", "Assign", "Return"}, "the statement that computes it names its result: `and get O`"},
         {{"Mod", "Remainder", "Modulo"}, "`a % b` in a Define or a condition"},
-        {{"Erf"}, "Gelu, or what it is part of"},
+        {{"Erfc"}, "1, less Erf"},
+        {{"Relu6", "HardSwish", "HardSigmoid", "HardTanh"}, "Max with the lower bound, then Min with the upper one"},
+        {{"Log10"}, "Log, Multiply by 0.43429448"},
+        {{"Tan"}, "Sin, Cos, Divide"},
+        {{"Sinh", "Cosh"}, "Exp, Reciprocal, of these Subtract or Add, Multiply by 0.5"},
+        {{"Softmin"}, "Negate, Softmax"},
+        {{"And", "Or", "Not", "Xor"}, "of conditions in Mask, Where and Define `and`, `or`, `not`; of tensors of 0 and 1 Multiply, Max, Equal to 0, NotEqual"},
+        {{"RowVar", "RowVariance", "RowStd", "ColVar", "ColStd"}, "RowMean, Subtract, Square, RowMean, and for the deviation Sqrt"},
+        {{"ColMin", "ColMean", "ColProd"}, "in a definition RowMin or RowMean `over` the rows' dimension; in code ColMax of the Negate, and ColSum over their number"},
+        {{"Median", "RowMedian", "Sort", "RowSort"}, "TopK says which are the largest; nothing is sorted"},
+        {{"GroupMin"}, "GroupMax of the Negate, and Negate"},
+        {{"RowProd", "CumProd", "CumMax"}, "a product along a row is Exp of the RowSum of its Log, where all are positive; what runs along a row is a loop in code"},
+        {{"ColSoftmax", "ColumnSoftmax"}, "Softmax `over` the rows' dimension"},
+        {{"Asin", "Acos", "Atan"}, "Power and Define with what there is; `tw explain TW0233` has all functions"},
     };
 
     for (size_t i = 0; i < TW_COUNT(hints); i++)

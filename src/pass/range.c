@@ -118,6 +118,8 @@ static const struct {
     {OP_ADD, of_sum},         {OP_SUBTRACT, of_sum},  {OP_MULTIPLY, of_product}, {OP_FMA, of_product},
     {OP_DIVIDE, of_quotient}, {OP_NEGATE, of_sign},   {OP_ABS, of_sign},         {OP_SQUARE, of_sign},
     {OP_MAX, of_choice},      {OP_MIN, of_choice},    {OP_WHERE, of_choice},     {OP_TANH, of_rising},
+    {OP_ERF, of_rising},      {OP_SIGN, of_rising},
+    {OP_EXPM1, of_rising},
     {OP_SIGMOID, of_rising},  {OP_RELU, of_rising},   {OP_EXP, of_rising},       {OP_EXP2, of_rising},
     {OP_RECIPROCAL, of_reciprocal},
 };

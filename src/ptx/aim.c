@@ -106,7 +106,7 @@ static int more(int a, int b)
 /* A function in many steps of a tile's elements; quotients by one number of a row share theirs. */
 static bool is_in_steps(const TileOp *op)
 {
-    static const OpId stepped[] = {OP_POWER, OP_TANH, OP_GELU, OP_CEIL_DIVIDE, OP_SIN, OP_COS};
+    static const OpId stepped[] = {OP_POWER, OP_TANH, OP_GELU, OP_ERF, OP_LOG1P, OP_EXPM1, OP_CEIL_DIVIDE, OP_SIN, OP_COS};
     if (op->kind != TILE_ELEMENT || words(op->results[0]) <= 1) return false;
     for (size_t i = 0; i < TW_COUNT(stepped); i++)
         if (op->op == stepped[i]) return true;

@@ -36,10 +36,21 @@ static const struct {
                "selp.f32 $0, $1, $0, $p; setp.eq.f32 $p, $b, 0f00000000; selp.f32 $d, 0f3F800000, $0, $p;"},
     {OP_NEGATE, "neg.f32 $d, $a;"},
     {OP_ABS, "abs.f32 $d, $a;"},
+    {OP_SIGN, "set.gt.f32.f32 $0, $a, 0f00000000; set.lt.f32.f32 $1, $a, 0f00000000; sub.f32 $d, $0, $1;"},
     {OP_EXP, "mul.f32 $0, $a, 0f3FB8AA3B; ex2.approx.ftz.f32 $d, $0;"},
     {OP_EXP2, "ex2.approx.ftz.f32 $d, $a;"},
     {OP_LOG, "lg2.approx.f32 $0, $a; mul.f32 $d, $0, 0f3F317218;"},
     {OP_LOG2, "lg2.approx.f32 $d, $a;"},
+    /* Where |a| < 0.4 what 2 atanh s, of s = a / (2 + a), is by a polynomial in s^2, and where |a| < 0.5 a + a^2 times one in a
+     * (both interpolated at Chebyshev's nodes): there the instructions, exact beside 1, are not beside what is left */
+    {OP_LOG1P, "add.f32 $0, $a, 0f40000000; rcp.approx.ftz.f32 $0, $0; mul.f32 $0, $a, $0; mul.f32 $1, $0, $0;"
+               "fma.rn.f32 $2, $1, 0f3EA1930A, 0f3ECC3085; fma.rn.f32 $2, $2, $1, 0f3F2AABA7; fma.rn.f32 $2, $2, $1, 0f40000000;"
+               "mul.f32 $2, $2, $0; add.f32 $1, $a, 0f3F800000; lg2.approx.f32 $1, $1; mul.f32 $1, $1, 0f3F317218;"
+               "abs.f32 $0, $a; setp.lt.f32 $p, $0, 0f3ECCCCCD; selp.f32 $d, $2, $1, $p;"},
+    {OP_EXPM1, "mul.f32 $0, $a, 0f3FB8AA3B; ex2.approx.ftz.f32 $0, $0; add.f32 $0, $0, 0fBF800000;"
+               "fma.rn.f32 $1, $a, 0f3951231D, 0f3AB7446E; fma.rn.f32 $1, $1, $a, 0f3C088820; fma.rn.f32 $1, $1, $a, 0f3D2AA9C0;"
+               "fma.rn.f32 $1, $1, $a, 0f3E2AAAAB; fma.rn.f32 $1, $1, $a, 0f3F000000; mul.f32 $2, $a, $a;"
+               "fma.rn.f32 $1, $1, $2, $a; abs.f32 $2, $a; setp.lt.f32 $p, $2, 0f3F000000; selp.f32 $d, $1, $0, $p;"},
     /* What sqrt.rn does without its branch, which all values of a tile would last over: a / sqrt a and one step of Newton's,
      * of numbers so small that what is left of them would underflow times 2^64. Where 1 / sqrt a is 0 or infinite a stays */
     {OP_SQRT, "setp.lt.f32 $p, $a, 0f0D000000; selp.f32 $0, 0f5F800000, 0f3F800000, $p; selp.f32 $3, 0f2F800000, 0f3F800000, $p;"
@@ -59,6 +70,15 @@ static const struct {
                  "rcp.approx.ftz.f32 $d, $2;"},
     {OP_SILU, "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
               "rcp.approx.ftz.f32 $2, $2; mul.f32 $d, $a, $2;"},
+    /* By Abramowitz and Stegun 7.1.26 as GELU is, below; where |a| < 0.8, a times a polynomial in a^2 (interpolated at
+     * Chebyshev's nodes), exact to a unit of its own */
+    {OP_ERF, "abs.f32 $0, $a; fma.rn.f32 $1, $0, 0f3EA7BA05, 0f3F800000; rcp.approx.ftz.f32 $1, $1;"
+             "fma.rn.f32 $2, $1, 0f3F87DC22, 0fBFBA00E3; fma.rn.f32 $2, $2, $1, 0f3FB5F0E3; fma.rn.f32 $2, $2, $1, 0fBE91A98E;"
+             "fma.rn.f32 $2, $2, $1, 0f3E827906; mul.f32 $2, $2, $1; mul.f32 $3, $0, 0fBFB8AA3B; mul.f32 $3, $3, $0;"
+             "ex2.approx.ftz.f32 $3, $3; neg.f32 $3, $3; fma.rn.f32 $3, $3, $2, 0f3F800000; copysign.f32 $3, $a, $3;"
+             "mul.f32 $0, $a, $a; fma.rn.f32 $1, $0, 0fBA2B8AD0, 0f3BA6ACC6; fma.rn.f32 $1, $1, $0, 0fBCDBB8F3;"
+             "fma.rn.f32 $1, $1, $0, 0f3DE7141A; fma.rn.f32 $1, $1, $0, 0fBEC09397; fma.rn.f32 $1, $1, $0, 0f3F906EBA;"
+             "mul.f32 $1, $1, $a; setp.lt.f32 $p, $0, 0f3F23D70A; selp.f32 $d, $1, $3, $p;"},
     {OP_RELU, "max.f32 $d, $a, 0f00000000;"},
     {OP_RECIPROCAL, "rcp.approx.ftz.f32 $d, $a;"},
     {OP_FLOOR, "cvt.rmi.f32.f32 $d, $a;"},

@@ -417,6 +417,7 @@ static const OpCost op_costs[OP_COUNT] = {
     [OP_SQRT] = {11, 1, 4},   [OP_RSQRT] = {0.5, 1, 0}, [OP_TANH] = {0.5, 1, 4}, [OP_RECIPROCAL] = {0.5, 1, 0},
     [OP_SIGMOID] = {2, 2, 0}, [OP_SILU] = {3, 2, 0},    [OP_POWER] = {2, 2, 4}, [OP_DIVIDE] = {2, 1, 0},
     [OP_GELU] = {12, 2, 12},  [OP_CEIL_DIVIDE] = {8, 1, 2}, [OP_FLOOR] = {0, 1, 0},
+    [OP_ERF] = {15, 2, 6},    [OP_LOG1P] = {10, 2, 4},  [OP_EXPM1] = {10, 1, 4}, [OP_SIGN] = {3, 0, 2},
     [OP_CEIL] = {0, 1, 0},    [OP_ROUND] = {0, 1, 0},   [OP_SIN] = {4, 2, 2},     [OP_COS] = {4, 2, 2},
 };
 

@@ -46,7 +46,7 @@ static Pad pad_sum(Pad a, Pad b)
 /* Functions that no finite operand takes out of the finite numbers. */
 static bool bounded(OpId op)
 {
-    return op == OP_TANH || op == OP_SIGMOID || op == OP_SILU || op == OP_GELU || op == OP_RELU ||
+    return op == OP_TANH || op == OP_SIGMOID || op == OP_SILU || op == OP_GELU || op == OP_RELU || op == OP_ERF || op == OP_SIGN ||
            op == OP_NEGATE || op == OP_ABS || op == OP_SQUARE || op == OP_MAX || op == OP_MIN;
 }
 

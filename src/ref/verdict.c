@@ -153,7 +153,7 @@ static bool is_approximated(const Expr *e)
 
 static bool is_approximate(const DefOp *op)
 {
-    static const OpId ops[] = {OP_DIVIDE, OP_POWER, OP_EXP, OP_EXP2, OP_LOG, OP_LOG2, OP_RSQRT, OP_TANH,
+    static const OpId ops[] = {OP_DIVIDE, OP_POWER, OP_EXP, OP_EXP2, OP_LOG, OP_LOG2, OP_LOG1P, OP_EXPM1, OP_ERF, OP_RSQRT, OP_TANH,
                                OP_SIGMOID, OP_SILU, OP_GELU, OP_RECIPROCAL, OP_SOFTMAX};
 
     for (size_t i = 0; i < TW_COUNT(ops); i++)

@@ -137,23 +137,10 @@ static const Stmt *statement_of(Suggester *s)
     return stmt->kind == STMT_COMPUTE ? stmt : NULL;
 }
 
-/* The letters alone count: `leaky_relu` is LeakyRelu. */
-static bool same_letters(const char *a, const char *b)
-{
-    for (;; a++, b++) {
-        while (*a == '_')
-            a++;
-        if ((*a | 0x20) != (*b | 0x20))
-            return !*a && !*b;
-        if (!*a)
-            return true;
-    }
-}
-
 static bool is_called(const Stmt *stmt, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (same_letters(stmt->op_name, names[i]))
+        if (suggest_same_letters(stmt->op_name, names[i]))
             return true;
     return false;
 }
@@ -182,24 +169,10 @@ static bool try_compound(Suggester *s, const Stmt *stmt, const char *steps)
     return suggest_edits(s, edits, 2, "what it is made of");
 }
 
-/* Whether it is one of the words. */
-static bool is_among(const char *name, const char *words)
-{
-    char word[32];
-
-    for (size_t n; *words; words += n + (words[n] == ' ')) {
-        n = strcspn(words, " ");
-        snprintf(word, sizeof word, "%.*s", (int)n, words);
-        if (same_letters(name, word))
-            return true;
-    }
-    return false;
-}
-
 static bool try_compounds(Suggester *s, const Stmt *stmt)
 {
     for (size_t i = 0; i < TW_COUNT(COMPOUNDS); i++)
-        if (COMPOUNDS[i].n_args == stmt->n_args && is_among(stmt->op_name, COMPOUNDS[i].names) && try_compound(s, stmt, COMPOUNDS[i].steps))
+        if (COMPOUNDS[i].n_args == stmt->n_args && suggest_among(stmt->op_name, COMPOUNDS[i].names) && try_compound(s, stmt, COMPOUNDS[i].steps))
             return true;
     return false;
 }
@@ -323,7 +296,7 @@ bool propose_same_operation(Suggester *s)
     Stmt *changed = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->op_known ? suggest_like(s, s->stmt) : NULL;
 
     for (size_t i = 0; changed && i < TW_COUNT(same); i++)
-        if (same_letters(s->stmt->op_name, same[i].name)) {
+        if (suggest_same_letters(s->stmt->op_name, same[i].name)) {
             changed->op = same[i].op;
             changed->op_known = true;
             changed->op_name = op_info(same[i].op)->name;
@@ -358,7 +331,7 @@ static int nothing_in(const Stmt *stmt)
     bool fits = stmt && stmt->kind == STMT_COMPUTE && !stmt->op_known && stmt->n_args && stmt->result != RESULT_ACCUMULATE;
 
     for (size_t i = 0; fits && i < TW_COUNT(NOTHING); i++)
-        if (same_letters(stmt->op_name, NOTHING[i].name))
+        if (suggest_same_letters(stmt->op_name, NOTHING[i].name))
             return (int)i;
     return -1;
 }
@@ -487,7 +460,7 @@ bool propose_halves(Suggester *s)
 {
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1 && s->stmt->dest && s->stmt->args[0]->kind == EXPR_NAME ? s->stmt : NULL;
     Cuts cuts = cuts_of(s);
-    const Stmt *x = stmt && same_letters(stmt->op_name, "RotateHalf") ? cuts_tensor(&cuts, stmt->args[0]->name) : NULL;
+    const Stmt *x = stmt && suggest_same_letters(stmt->op_name, "RotateHalf") ? cuts_tensor(&cuts, stmt->args[0]->name) : NULL;
     Str shape = str_new(s->arena);
 
     if (!x || x->n_shape < 1)

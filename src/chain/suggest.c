@@ -5,7 +5,7 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_L
 
 typedef struct Row {
     DiagCode code;
-    Proposal *proposals[16]; /* the likeliest first */
+    Proposal *proposals[17]; /* the likeliest first */
 } Row;
 
 static const Row TABLE[] = {
@@ -23,11 +23,11 @@ static const Row TABLE[] = {
     {TW0220, {propose_no_axis, propose_defined, propose_blocks, propose_one_axis, propose_declared_positions, propose_declared, propose_nearest, propose_coordinates, propose_counted_dimension, propose_usual, propose_flag, propose_tile_size}},
     {TW0221, {propose_tile_of_range, propose_whole_division}},
     {TW0222, {propose_largest}},
-    {TW0223, {propose_places, propose_blocks, propose_computed, propose_bound, propose_form, propose_formula, propose_compound, propose_nearest, propose_function}},
+    {TW0223, {propose_formula_of_function, propose_places, propose_blocks, propose_computed, propose_bound, propose_form, propose_formula, propose_compound, propose_nearest, propose_function}},
     {TW0230, {propose_letters, propose_usual, propose_nearest, propose_get, propose_unused, propose_no_loop, propose_dimension, propose_no_axis, propose_launch_number}},
     {TW0231, {propose_own_output, propose_bound, propose_removal}},
     {TW0232, {propose_no_loop, propose_without_space, propose_removal}},
-    {TW0233, {propose_over_rows, propose_rounding, propose_bound, propose_moved_define, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_nothing, propose_compound, propose_nearest, propose_joined, propose_transposed, propose_running_sum, propose_reduction, propose_form}},
+    {TW0233, {propose_formula_of_function, propose_over_rows, propose_rounding, propose_bound, propose_moved_define, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_nothing, propose_compound, propose_nearest, propose_joined, propose_transposed, propose_running_sum, propose_reduction, propose_form}},
     {TW0234, {propose_operand, propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
     {TW0235, {propose_not_dimension, propose_bound, propose_masked, propose_split_operand, propose_computed, propose_form, propose_formula, propose_compound, propose_multiply}},
     {TW0236, {propose_own_output, propose_to_output, propose_own_name}},
@@ -452,6 +452,32 @@ bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label)
 }
 
 /* ---- names ------------------------------------------------------------------------------------- */
+
+/* The letters alone count: `leaky_relu` is LeakyRelu. */
+bool suggest_same_letters(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a == '_')
+            a++;
+        if ((*a | 0x20) != (*b | 0x20))
+            return !*a && !*b;
+        if (!*a)
+            return true;
+    }
+}
+
+bool suggest_among(const char *name, const char *words)
+{
+    char word[32];
+
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, words);
+        if (suggest_same_letters(name, word))
+            return true;
+    }
+    return false;
+}
 
 int suggest_alike(const char *a, const char *b)
 {

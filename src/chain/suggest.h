@@ -70,6 +70,8 @@ const char *suggest_text(Suggester *s, const Stmt *stmt);
 /* The statement's whole line where nothing else stands in it. */
 Span suggest_line(const Suggester *s, Span span);
 const char *suggest_words(Suggester *s, const char *text, const char *from, const char *to); /* words that are `from`, as `to` */
+bool suggest_same_letters(const char *a, const char *b); /* but for underscores, and whatever their case */
+bool suggest_among(const char *name, const char *words); /* whether it is one of the words, which spaces part */
 int suggest_alike(const char *a, const char *b); /* letters that two names begin with */
 int suggest_line_start(const Suggester *s, int offset);
 int suggest_line_end(const Suggester *s, int offset); /* where its line stops */
@@ -110,6 +112,8 @@ Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_e
 Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
 Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_over_rows;
+/* propose_functions.c */
+Proposal propose_formula_of_function;
 /* propose_tensors.c */
 Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_laid_across, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
 /* propose_loops.c */

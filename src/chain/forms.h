@@ -32,4 +32,7 @@ const char *formula_text(Suggester *s, const char *result, const Expr *e, const 
 /* Likewise where so many names more are tiles, with another word than `part` for what steps give. */
 const char *formula_text_of(Suggester *s, const char *result, const Expr *e, const char *indent, const char *const *tiles, int n, const char *part);
 
+/* propose_functions.c: functions of other languages as formulas of what there is; NULL: that is too long. */
+const char *functions_expanded(Suggester *s, const char *text);
+
 #endif

@@ -3,7 +3,7 @@
  *   Define Y (M, N) as clamp(X[i, j], 0, 6)        Define Y (M, N) as min(max(X[i, j], 0), 6)
  *   Define Y (M, N) as expf(X[i, j] - m)           Define Y (M, N) as exp(X[i, j] - m)
  */
-#include "chain/suggest.h"
+#include "chain/forms.h"
 
 #include <ctype.h>
 
@@ -27,12 +27,12 @@ typedef struct Called {
 } Called;
 
 /* The operands behind the bracket at an offset, each up to its comma; false: the bracket does not close, or they are too many. */
-static bool read_operands(const Source *source, int at, Called *call)
+static bool read_operands(const char *text, int at, Called *call)
 {
     int start = at + 1;
 
-    for (int depth = 0; source->text[at]; at++) {
-        char c = source->text[at];
+    for (int depth = 0; text[at]; at++) {
+        char c = text[at];
         depth += (c == '(' || c == '[') - (c == ')' || c == ']');
         if (c == '\n')
             return false;
@@ -40,7 +40,7 @@ static bool read_operands(const Source *source, int at, Called *call)
             continue;
         if (call->n_args == MOST_ARGS)
             return false;
-        while (source->text[start] == ' ')
+        while (text[start] == ' ')
             start++;
         call->args[call->n_args++] = (Span){start, at};
         start = at + 1;
@@ -52,15 +52,14 @@ static bool read_operands(const Source *source, int at, Called *call)
     return false;
 }
 
-static bool read_call(Suggester *s, int start, Called *call)
+static bool read_call(Suggester *s, const char *text, int start, Called *call)
 {
-    const char *text = s->source->text;
     int end = start;
 
     while (isalnum((unsigned char)text[end]) || text[end] == '_')
         end++;
     *call = (Called){.name = arena_strndup(s->arena, text + start, (size_t)(end - start)), .whole = {start, end}};
-    return end > start && text[end] == '(' && read_operands(s->source, end, call);
+    return end > start && text[end] == '(' && read_operands(text, end, call);
 }
 
 static const char *in_table(const char *name, int n_args)
@@ -105,7 +104,7 @@ static bool is_compound(const char *text)
     return false;
 }
 
-static const char *expanded(Suggester *s, Span span, int depth); /* NULL: it is too long */
+static const char *expanded(Suggester *s, const char *text, Span span, int depth); /* NULL: it is too long */
 
 /* Whether what an operand's hole stands between sets it apart. */
 static bool is_apart(const char *formula, const char *hole)
@@ -115,7 +114,7 @@ static bool is_apart(const char *formula, const char *hole)
     return opened && (hole[2] == ',' || hole[2] == ')');
 }
 
-static const char *filled(Suggester *s, const Called *call, const char *formula, int depth)
+static const char *filled(Suggester *s, const char *text, const Called *call, const char *formula, int depth)
 {
     static const char letters[] = "XAB";
     Str out = str_new(s->arena);
@@ -125,7 +124,7 @@ static const char *filled(Suggester *s, const Called *call, const char *formula,
             str_addc(&out, *at);
             continue;
         }
-        const char *operand = expanded(s, call->args[strchr(letters, at[1]) - letters], depth + 1);
+        const char *operand = expanded(s, text, call->args[strchr(letters, at[1]) - letters], depth + 1);
         if (!operand || out.len + (int)strlen(operand) > LONGEST)
             return NULL;
         str_printf(&out, !is_apart(formula, at) && is_compound(operand) ? "(%s)" : "%s", operand);
@@ -147,20 +146,19 @@ static bool stands_beside(const char *text, Span whole)
 }
 
 /* A part of the text with all functions as their formulas. */
-static const char *expanded(Suggester *s, Span span, int depth)
+static const char *expanded(Suggester *s, const char *text, Span span, int depth)
 {
-    const char *text = s->source->text;
     Str out = str_new(s->arena);
     Called call;
 
     for (int at = span.start; at < span.end;) {
         bool word = (isalpha((unsigned char)text[at]) || text[at] == '_') && (at == 0 || !(isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_'));
-        const char *formula = word && depth < SUGGEST_MAX_DEPTH && read_call(s, at, &call) ? formula_of(s, &call) : NULL;
+        const char *formula = word && depth < SUGGEST_MAX_DEPTH && read_call(s, text, at, &call) ? formula_of(s, &call) : NULL;
         if (!formula) {
             str_addc(&out, text[at++]);
             continue;
         }
-        const char *made = filled(s, &call, formula, depth);
+        const char *made = filled(s, text, &call, formula, depth);
         if (!made)
             return NULL;
         str_printf(&out, stands_beside(text, call.whole) && is_compound(made) ? "(%s)" : "%s", made);
@@ -169,16 +167,22 @@ static const char *expanded(Suggester *s, Span span, int depth)
     return str_text(&out);
 }
 
+const char *functions_expanded(Suggester *s, const char *text)
+{
+    return expanded(s, text, (Span){0, (int)strlen(text)}, 0);
+}
+
 /* The function that the diagnostic is of, and if that is not all, those behind it. */
 bool propose_formula_of_function(Suggester *s)
 {
     static const char label[] = "a formula of what there is";
     Called call;
+    const char *text = s->source->text;
     int start = s->diag->span.start;
 
-    if (!read_call(s, start, &call) || !formula_of(s, &call))
+    if (!read_call(s, text, start, &call) || !formula_of(s, &call))
         return false;
     Span rest = {start, suggest_line_end(s, start)};
-    const char *alone = expanded(s, call.whole, 0), *all = expanded(s, rest, 0);
+    const char *alone = expanded(s, text, call.whole, 0), *all = expanded(s, text, rest, 0);
     return (alone && suggest_edit(s, call.whole, alone, label)) || (all && suggest_edit(s, rest, all, label));
 }

@@ -98,14 +98,14 @@ void res_leave(Resolver *r, Name *name)
 /* A word of the list that `name` may have been meant to be, or NULL. */
 static const char *nearest_word(const char *name, const char *const *words, int n)
 {
-    size_t len = strlen(name); /* of one letter any other is as near */
+    size_t len = strlen(name); /* of one letter any other is as near, and to one any of two */
     int limit = len < 2 ? 0 : len <= 3 ? 1 : 2, best = limit + 1;
     const char *found = NULL;
 
     for (int i = 0; i < n; i++) {
         int distance = name_distance(name, words[i], limit);
 
-        if (distance < best) {
+        if (distance < best && (distance == 0 || words[i][1])) {
             best = distance;
             found = words[i];
         }

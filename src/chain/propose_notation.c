@@ -2,6 +2,7 @@
  *
  *   Define Y (M, N) as X[i][j] > 0.5f ? 1 : 0          Define Y (M, N) as where(X[i, j] > 0.5, 1, 0)
  *   Define B (M, N) as 0 if i >= j else float('-inf')  Define B (M, N) as where(i >= j, 0, -inf)
+ *   Define Z (M, N) as X * g                            Define Z (M, N) as X[...] * g[...]
  *   Define W (M, N) as np.cos(math.pi * (i & 3))       Define W (M, N) as cos(3.141592653589793 * (i % 4))
  *
  * Each rule makes another text of a line, or leaves it as it is; the line that all of them make is tried.
@@ -273,6 +274,37 @@ static void methods(Line *l)
     }
 }
 
+/* Whether it is a tensor, or computed before. */
+static bool has_elements(Line *l, const char *name)
+{
+    Cuts cuts = cuts_of(l->s);
+
+    for (int i = 0; i < l->s->unit->body.len; i++) {
+        const Stmt *stmt = l->s->unit->body.data[i];
+        const Expr *result = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->span.end < l->s->diag->span.start ? compute_result(stmt) : NULL;
+        if (result && expr_is_name(result, name))
+            return true;
+    }
+    return cuts_tensor(&cuts, name) != NULL;
+}
+
+/* `Define Y (M, N) as X * g`: of each the element at the own place. */
+static void elements(Line *l)
+{
+    const char *as = strstr(l->text, " as ");
+
+    if (!as || l->s->unit->kind != UNIT_OPERATOR)
+        return;
+    for (int at = (int)(as - l->text) + 4, end; l->text[at]; at = end > at ? end : at + 1) {
+        for (end = at; in_name(l->text[end]); end++)
+            ;
+        if (end > at && l->text[end] != '[' && l->text[end] != '(' && !isdigit((unsigned char)l->text[at]) && has_elements(l, part(l, at, end))) {
+            put(l, end, end, "[...]");
+            end += 5;
+        }
+    }
+}
+
 static void functions(Line *l)
 {
     const char *made = functions_expanded(l->s, l->text);
@@ -285,11 +317,13 @@ static void functions(Line *l)
 bool propose_notation(Suggester *s)
 {
     static void (*const rules[])(Line *l) = {bases, number_endings, constants, casts, coordinates, chosen_in_c, chosen_in_python,
-                                             bits, comparisons, absolute_values, methods, functions};
+                                             bits, comparisons, absolute_values, methods, functions, elements};
     Span line = form_line(s);
     const char *was = arena_strndup(s->arena, s->source->text + line.start, (size_t)(line.end - line.start));
-    Line l = {s, strlen(was) < LONGEST_LINE ? form_plain(s, line) : was};
 
+    if (!s->unit || strlen(was) >= LONGEST_LINE)
+        return false;
+    Line l = {s, form_plain(s, line)};
     for (size_t i = 0; i < TW_COUNT(rules) && strlen(l.text) < LONGEST_LINE; i++)
         rules[i](&l);
     return strcmp(l.text, was) != 0 && suggest_edit(s, line, l.text, "which is written so here");

@@ -88,6 +88,11 @@ static const Form FORMS[] = {
     {"Compute Add $c, GEMM($A, $B) and get $c", "Compute GEMM $A, $B and accumulate $c"},
     {"Compute Add $c, GEMM($A, $B)", "Compute GEMM $A, $B and accumulate $c"},
     {"Compute $f $A, get $c", "Compute $f $A and get $c"},
+    /* what only someone who looks on is told */
+    {"print($A)", ""},
+    {"printf($A)", ""},
+    {"assert $A", ""},
+    {"assert($A)", ""},
     {"Compute $f $A along axis $B and get $c", "Compute $f $A and get $c"},
     {"Compute $f $A over axis $B and get $c", "Compute $f $A and get $c"},
     {"Compute $f $A on axis $B and get $c", "Compute $f $A and get $c"},

@@ -66,7 +66,7 @@ bool dtype_parse(const char *name, DType *t)
         {"double", DT_F64}, {"float64", DT_F64}, {"i32", DT_I32}, {"s32", DT_I32},
         {"int", DT_I32}, {"i64", DT_I64}, {"s64", DT_I64}, {"long", DT_I64},
         {"i8", DT_I8}, {"s8", DT_I8}, {"char", DT_I8}, {"u8", DT_U8}, {"byte", DT_U8},
-        {"fp8", DT_E4M3}, {"fp8_e4m3", DT_E4M3}, {"float8_e4m3fn", DT_E4M3},
+        {"fp8", DT_E4M3}, {"fp8_e4m3", DT_E4M3}, {"float8_e4m3fn", DT_E4M3}, {"e4m3fn", DT_E4M3},
         {"fp8_e5m2", DT_E5M2}, {"float8_e5m2", DT_E5M2}, {"boolean", DT_BOOL}, {"pred", DT_BOOL},
     };
 

@@ -88,6 +88,28 @@ static const Form FORMS[] = {
     {"Compute Add $c, GEMM($A, $B) and get $c", "Compute GEMM $A, $B and accumulate $c"},
     {"Compute Add $c, GEMM($A, $B)", "Compute GEMM $A, $B and accumulate $c"},
     {"Compute $f $A, get $c", "Compute $f $A and get $c"},
+    /* tensors, and what has them */
+    {"Tensor $x ($S)", "Input $x ($S)"},
+    {"$x: Tensor($S)", "Input $x ($S)"},
+    {"in $x ($S)", "Input $x ($S)"},
+    {"out $x ($S)", "Output $x ($S)"},
+    {"$w tensor $x ($S)", "$w $x ($S)"},
+    {"$w float $x ($S)", "$w $x ($S) fp32"},
+    {"$w half $x ($S)", "$w $x ($S) fp16"},
+    {"$w $x ($S) of $t", "$w $x ($S) $t"},
+    {"$w $x ($S) in $t", "$w $x ($S) $t"},
+    {"$w $x ($S) dtype=$t", "$w $x ($S) $t"},
+    {"$w $x ($S), $t", "$w $x ($S) $t"},
+    {"$w $x ($S), dtype=$t", "$w $x ($S) $t"},
+    {"$w $x shape ($S)", "$w $x ($S)"},
+    {"$w $x of shape ($S)", "$w $x ($S)"},
+    {"$w $x {$S}", "$w $x ($S)"},
+    {"$w $x ($a x $b)", "$w $x ($a, $b)"},
+    {"$w $x ($a x $b x $c)", "$w $x ($a, $b, $c)"},
+    {"$w $x ($a x $b x $c x $d)", "$w $x ($a, $b, $c, $d)"},
+    {"Operator $f($A) -> $B", "Operator $f"},
+    {"Operator $a-$b", "Operator $a_$b"},
+    {"Operator $a-$b-$c", "Operator $a_$b_$c"},
     /* what only someone who looks on is told */
     {"print($A)", ""},
     {"printf($A)", ""},
@@ -300,15 +322,16 @@ bool propose_type_word(Suggester *s)
 {
     static const struct { const char *word, *type; } types[] = {
         {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"}, {"float32", "fp32"}, {"float64", "fp64"}, {"float8_e4m3", "e4m3"}, {"float8_e5m2", "e5m2"},
-        {"float", "fp32"}, {"int32", "int32"}, {"int64", "int64"}, {"int8", "int8"}, {"uint8", "uint8"}, {"bool", "bool"},
+        {"float", "fp32"}, {"int32", "int32"}, {"int64", "int64"}, {"int8", "int8"}, {"uint8", "uint8"}, {"bool", "bool"}, {"tf32", "fp32"},
     };
     const char *text = s->source->text;
     Span span = s->diag->span;
 
     span.end = span.start + (int)strspn(text + span.start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
     const char *word = arena_strndup(s->arena, text + span.start, (size_t)(span.end - span.start)), *last = strrchr(word, '.');
-    for (size_t i = 0; last && i < TW_COUNT(types); i++)
-        if (strncmp(last + 1, types[i].word, strlen(types[i].word)) == 0)
+    last = last ? last + 1 : word;
+    for (size_t i = 0; i < TW_COUNT(types); i++)
+        if (strncmp(last, types[i].word, strlen(types[i].word)) == 0)
             return suggest_edit(s, span, types[i].type, "the type itself");
     return false;
 }

@@ -49,7 +49,7 @@ static const Row TABLE[] = {
     {TW0322, {propose_other_column, propose_column, propose_turned, propose_row, propose_sizes}},
     {TW0323, {propose_other_axis, propose_turned_product, propose_computed_shape, propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
     {TW0324, {propose_untransposed}},
-    {TW0325, {propose_stage_of_operand, propose_shape, propose_rank, propose_fewer_operands}},
+    {TW0325, {propose_form, propose_stage_of_operand, propose_shape, propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division, propose_some_size}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
     {TW0401, {propose_undone_pass, propose_own_state, propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused, propose_launch_number}},

@@ -146,14 +146,37 @@ static Reach *find_reach(const Agree *a, const char *dim)
     return NULL;
 }
 
+/* The one dimension that a size is made of, as `H div 2`, and how many elements of it there are to one of the size: that many
+ * times as far tiles reach. NULL: it is made of several, or of none. */
+static const AffSym *made_of(const Agree *a, const Aff *size, int *times)
+{
+    enum { MANY_ELEMENTS = 1 << 12 };
+    const TileProgram *p = a->on.chain->tile;
+    const AffSym *only = NULL;
+    int64_t value;
+
+    for (int i = 0; i < p->dims.len; i++)
+        if (aff_uses(size, p->dims.data[i])) {
+            if (only)
+                return NULL;
+            only = p->dims.data[i];
+        }
+    if (!only || !aff_is_const(aff_subst(p->aff, size, only, aff_const(p->aff, MANY_ELEMENTS)), &value) || value <= 0)
+        return NULL;
+    *times = value < MANY_ELEMENTS ? (int)(MANY_ELEMENTS / value) : 1;
+    return value <= MANY_ELEMENTS ? only : NULL;
+}
+
 static void note_reach(Agree *a, const TileOp *op, int d, int extent)
 {
     const Aff *size = op->tensor->dims[d];
-    const AffSym *dim = size->kind == AFF_SYM ? size->sym : NULL;
+    int times = 1;
+    const AffSym *dim = size->kind == AFF_SYM ? size->sym : made_of(a, size, &times);
     int64_t place;
     bool streamed = aff_uses_kind(op->coords[d], AFF_LOOP), moved = !aff_is_const(op->coords[d], &place);
     Reach *reach = dim ? find_reach(a, dim->name) : NULL;
 
+    extent *= times;
     if (dim && !reach) {
         vec_push(a->on.arena, &a->reaches, (Reach){dim, extent, moved, streamed});
     } else if (dim) {
@@ -315,7 +338,7 @@ static void draw(Agree *a, const Attempt *attempt, uint64_t number, bool probe)
         for (int k = 0; k < a->on.shape.len; k++)
             known |= a->on.shape.data[k].value == size;
         if (extent == 1)
-            a->unlike += (!known && size > 1 ? in_all_inputs(def, dim->sym) ? 0.5 : 1 : 0) - 0.01 * size;
+            a->unlike += (size == 1 ? 0 : known ? 0.3 : in_all_inputs(def, dim->sym) ? 0.5 : 1) - 0.01 * size;
         vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, size});
     }
     bind_params(a);

@@ -1229,31 +1229,6 @@ static bool check_again(Chain *chain, const Source *source, bool fragment)
     return check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
 }
 
-/* With what is found when Kernels are executed beside their definition. */
-static bool agree_again(Chain *chain, const Source *source, bool fragment)
-{
-    Program *program = parse(chain, source);
-
-    choose_schedules(chain, program);
-    if (!check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment))
-        return false;
-    Arena *own = arena_new(arena_heap(chain->arena));
-    agree_check(own, chain, source, program);
-    arena_free(own);
-    return true;
-}
-
-/* Of Kernels that give something else than their definition. */
-static void suggest_differing(Chain *chain, const Source *source, const Program *program)
-{
-    Arena *own = arena_new(arena_heap(chain->arena));
-    Witness *witness = agree_check(own, chain, source, program);
-
-    if (witness)
-        suggest_of(chain, source, program, agree_again, TW0523, witness);
-    arena_free(own);
-}
-
 /* A tensor may have more than what is computed takes: where Kernels agree with their definition as they are, all is read
  * that is to be. */
 static void drop_unread(Chain *chain, const Source *source, const Program *program)
@@ -1275,6 +1250,58 @@ static void drop_unread(Chain *chain, const Source *source, const Program *progr
     arena_free(own);
 }
 
+/* With what is found when Kernels are executed beside their definition. */
+static bool agree_again(Chain *chain, const Source *source, bool fragment)
+{
+    Program *program = parse(chain, source);
+
+    choose_schedules(chain, program);
+    if (!check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment))
+        return false;
+    drop_unread(chain, source, program);
+    Arena *own = arena_new(arena_heap(chain->arena));
+    agree_check(own, chain, source, program);
+    arena_free(own);
+    return true;
+}
+
+/* Of Kernels that give something else than their definition. */
+static void suggest_differing(Chain *chain, const Source *source, const Program *program)
+{
+    Arena *own = arena_new(arena_heap(chain->arena));
+    Witness *witness = agree_check(own, chain, source, program);
+
+    if (witness)
+        suggest_of(chain, source, program, agree_again, TW0523, witness);
+    arena_free(own);
+}
+
+static bool has_edit(const Diags *diags)
+{
+    bool any = false;
+
+    for (int i = 0; i < diags->list.len; i++)
+        any |= diags->list.data[i].fix.text != NULL;
+    return any;
+}
+
+/* What is said of parts that are not read, without an edit, is less than what executing both says. */
+static void say_differing(Chain *chain, const Source *source, const Program *program)
+{
+    Diags *diags = chain->diags;
+    int n = diags->list.len;
+    Diag *unread = arena_array(chain->arena, Diag, n + 1);
+
+    for (int i = 0; i < diags->list.len; i++) {
+        unread[i] = diags->list.data[i];
+        n = unread[i].code == TW0414 && !unread[i].fix.text ? n : 0;
+    }
+    diags->list.len = n ? 0 : diags->list.len;
+    suggest_differing(chain, source, program);
+    for (int i = 0; i < n && !has_edit(diags); i++)
+        vec_push(chain->arena, &diags->list, unread[i]);
+}
+
 bool chain_check(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = parse(chain, source);
@@ -1285,9 +1312,8 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     if (right && !fragment)
         drop_unread(chain, source, program);
     suggest_all(chain, source, program, check_again, fragment || !program_unit(program, UNIT_OPERATOR) || !program_unit(program, UNIT_KERNEL) ? NULL : agree_again, fragment);
-    if (right && !fragment) {
-        suggest_differing(chain, source, program);
-    }
+    if (right && !fragment)
+        say_differing(chain, source, program);
     drop_consequences(chain->diags);
     errors_first(chain);
     return right;

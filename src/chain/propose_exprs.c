@@ -218,13 +218,23 @@ static void add_begin(const Vary *v, Begins *list, const char *counter, const Ex
     vec_push(v->s->arena, list, ((Begin){counter, size}));
 }
 
+/* Of `ceil(n / BN)`, or `min(most, ceil(n / BN))`, the quotient; NULL: there is none. */
+static const Expr *quotient_of(const Expr *e)
+{
+    const Expr *found = e && e->kind == EXPR_BINARY && (e->op == EO_DIV || e->op == EO_IDIV) ? e : NULL;
+
+    for (int i = 0; e && e->kind == EXPR_CALL && !found && i < e->n_args; i++)
+        found = quotient_of(e->args[i]);
+    return found;
+}
+
 /* `for j = 0:ceil(n / BN)` */
 static void note_loop(const Vary *v, Begins *list, const Stmt *loop)
 {
-    const Expr *hi = loop->kind == STMT_FOR ? loop->hi : NULL, *inner = hi && hi->kind == EXPR_CALL && hi->n_args == 1 ? hi->args[0] : hi;
+    const Expr *quotient = loop->kind == STMT_FOR ? quotient_of(loop->hi) : NULL;
 
-    if (inner && inner->kind == EXPR_BINARY && (inner->op == EO_DIV || inner->op == EO_IDIV))
-        add_begin(v, list, loop->name, inner->b);
+    if (quotient)
+        add_begin(v, list, loop->name, quotient->b);
 }
 
 static void note_begins(const Vary *v, Begins *list, const Stmt *copy)
@@ -297,6 +307,27 @@ static bool try_both_begins(Site *t, Expr *e)
     return false;
 }
 
+static bool try_names(Site *t, Expr *e, const Names *names, const char *label)
+{
+    for (int i = 0; i < names->len && vary_has(names, e->name); i++) {
+        Expr other = *e;
+
+        other.name = names->data[i];
+        if (strcmp(e->name, other.name) != 0 && try_as(t, e, other, label))
+            return true;
+    }
+    return false;
+}
+
+/* `Len[b]` for `Len[h]`. */
+static bool try_other_entry(Site *t, Expr *e)
+{
+    for (int k = 0; e->kind == EXPR_INDEX && k < e->n_args; k++)
+        if (e->args[k]->kind == EXPR_NAME && try_names(t, e->args[k], &t->v->counters, "the entry of this block, or turn"))
+            return true;
+    return false;
+}
+
 /* `Len[b]` for `Len[0]`. */
 static bool try_own_entry(Site *t, Expr *e)
 {
@@ -337,18 +368,6 @@ static bool try_as_elsewhere(Site *t, Expr *e)
 }
 
 /* ---- names --------------------------------------------------------------------------------------- */
-
-static bool try_names(Site *t, Expr *e, const Names *names, const char *label)
-{
-    for (int i = 0; i < names->len && vary_has(names, e->name); i++) {
-        Expr other = *e;
-
-        other.name = names->data[i];
-        if (strcmp(e->name, other.name) != 0 && try_as(t, e, other, label))
-            return true;
-    }
-    return false;
-}
 
 /* An Input of as many dimensions, as what an element is read of. */
 static bool try_tensors(Site *t, Expr *e)
@@ -475,18 +494,48 @@ static bool try_stmt(Vary *v, const Stmt *s, Change *change)
     return s->kind == STMT_FOR && (try_expr(v, s, s->lo, BOUND, NULL, change) || try_expr(v, s, s->hi, BOUND, NULL, change));
 }
 
+/* The expressions of a list of Copies are each written once; other lists have some for each. */
+static bool is_to_be_tried(const Vary *v, int i)
+{
+    const Stmt *s = v->all.data[i], *before = i ? v->all.data[i - 1] : NULL;
+
+    return !s->listed || (s->kind == STMT_COPY && !(before && before->listed && before->list_start == s->list_start));
+}
+
 static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
 {
     for (int k = 0; k < n; k++)
         for (int i = 0; i < v->all.len; i++)
-            if (!v->all.data[i]->listed && is_number(v->all.data[i]) == numbers && try_stmt(v, v->all.data[i], changes[k]))
+            if (is_to_be_tried(v, i) && is_number(v->all.data[i]) == numbers && try_stmt(v, v->all.data[i], changes[k]))
                 return true;
     return false;
 }
 
 static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up};
-static Change *const LIKELY[] = {try_own_part, try_own_start, try_own_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
+static Change *const LIKELY[] = {try_own_part, try_own_start, try_own_entry, try_other_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
+
+/* `[P = t, D = d]` for `[P = d, D = t]`. */
+static bool try_coords_of(Vary *v, const Stmt *copy)
+{
+    for (int i = 0; i < copy->n_coords; i++)
+        for (int k = i + 1; k < copy->n_coords; k++) {
+            const Expr *a = copy->coords[i].value, *b = copy->coords[k].value;
+            Fix edits[2] = {{a ? a->span : copy->span, b ? suggest_expr(v->s, b) : "", NULL}, {b ? b->span : copy->span, a ? suggest_expr(v->s, a) : "", NULL}};
+
+            if (a && b && !expr_equal(a, b) && suggest_edits(v->s, edits, 2, "these two the other way round"))
+                return true;
+        }
+    return false;
+}
+
+static bool try_coords_exchanged(Vary *v)
+{
+    for (int i = 0; i < v->all.len; i++)
+        if (v->all.data[i]->kind == STMT_COPY && is_to_be_tried(v, i) && try_coords_of(v, v->all.data[i]))
+            return true;
+    return false;
+}
 
 static bool try_likely(Vary *v)
 {
@@ -495,7 +544,7 @@ static bool try_likely(Vary *v)
 
 static bool try_others(Vary *v)
 {
-    return try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
+    return try_coords_exchanged(v) || try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
 }
 
 bool propose_likely_exprs(Suggester *s)

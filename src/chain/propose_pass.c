@@ -83,21 +83,30 @@ static void note_all_reduced(Lost *p)
 
 /* ---- the loop ------------------------------------------------------------------------------------------- */
 
-/* `j * BN + col(x) < N`: those that tiles of the loop's first Copy have of their tensor. */
-static const char *within_text(const Lost *p, const Stmt *loop, const char *tile)
+/* Of a Copy of tiles that the loop goes along, `j * BN + col(x) < N`. */
+static const char *along_text(const Lost *p, const Stmt *copy, const Stmt *loop, const char *tile)
 {
     Suggester *s = p->v->s;
+    const Stmt *tensor = copy->kind == STMT_COPY && copy->n_shape ? unit_tensor(p->v->kernel, copy_tensor(copy)) : NULL;
+    int lead = tensor ? tensor->n_shape - copy->n_shape : 0;
 
-    for (int i = 0; i < loop->body.len; i++) {
-        const Stmt *copy = loop->body.data[i];
-        const Stmt *tensor = copy->kind == STMT_COPY && copy->n_shape ? unit_tensor(p->v->kernel, copy_tensor(copy)) : NULL;
-        const Expr *dim = tensor && tensor->n_shape ? tensor->shape[tensor->n_shape - 1] : NULL;
-
-        for (int k = 0; dim && k < copy->n_coords; k++)
-            if (copy->coords[k].name && expr_is_name(dim, copy->coords[k].name) && expr_mentions(copy->coords[k].value, loop->name))
-                return arena_printf(s->arena, "%s * %s + col(%s) < %s", suggest_expr(s, copy->coords[k].value), suggest_expr(s, copy->shape[copy->n_shape - 1]), tile, dim->name);
-    }
+    for (int d = tensor && lead >= 0 ? tensor->n_shape - 1 : -1; d >= 0 && d >= lead; d--)
+        for (int k = 0; k < copy->n_coords; k++) {
+            const Coord *c = &copy->coords[k];
+            if (c->name && expr_is_name(tensor->shape[d], c->name) && expr_is_name(c->value, loop->name) && !expr_is_one(copy->shape[d - lead]))
+                return arena_printf(s->arena, "%s * %s + col(%s) < %s", loop->name, suggest_expr(s, copy->shape[d - lead]), tile, c->name);
+        }
     return NULL;
+}
+
+/* What of a tile lies within the tensor along which the loop goes; NULL: it does not go along any by tiles. */
+static const char *within_text(const Lost *p, const Stmt *loop, const char *tile)
+{
+    const char *text = NULL;
+
+    for (int i = 0; i < loop->body.len && !text; i++)
+        text = along_text(p, loop->body.data[i], loop, tile);
+    return text;
 }
 
 static bool is_allocated(const Vary *v, const char *name)
@@ -424,6 +433,48 @@ static bool try_lost(Vary *v)
 bool propose_lost_pass(Suggester *s)
 {
     return vary_each(s, try_lost);
+}
+
+/* ---- beyond the last element -------------------------------------------------------------------------------- */
+
+static const char *otherwise(const Stmt *s)
+{
+    return is_of_class(s, OPC_SOFTMAX) || s->op == OP_ROW_MAX ? "" : s->op == OP_ROW_MIN ? " else inf" : " else 0";
+}
+
+/* What code reduces in a loop, without what the last tile has beyond its tensor. */
+static bool try_bounded(Lost *p, const Block *block)
+{
+    Suggester *s = p->v->s;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *loop = block->data[i];
+
+        for (int k = 0; loop->kind == STMT_FOR && k < loop->body.len; k++) {
+            const Stmt *at = loop->body.data[k];
+            bool reduces = is_of_class(at, OPC_SOFTMAX) || is_of_class(at, OPC_ROW_REDUCE);
+            const char *tile = reduces && at->n_args ? expr_base_name(at->args[0]) : NULL, *within = tile ? within_text(p, loop, tile) : NULL;
+
+            if (within && suggest_edit(s, suggest_before(s, at), arena_printf(s->arena, "%sCompute Mask %s where %s%s\n", suggest_indent(s, at->span.start), tile, within, otherwise(at)),
+                                       "without what lies behind the last element"))
+                return true;
+        }
+        if (try_bounded(p, &loop->body) || try_bounded(p, &loop->orelse))
+            return true;
+    }
+    return false;
+}
+
+static bool try_last_tile(Vary *v)
+{
+    Lost p = {.v = v};
+
+    return is_code(v) && try_bounded(&p, &v->kernel->body);
+}
+
+bool propose_last_tile(Suggester *s)
+{
+    return vary_each(s, try_last_tile);
 }
 
 /* A name that nothing gives a value to (TW0401). */

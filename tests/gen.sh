@@ -356,6 +356,7 @@ try ../tests/gen/pairs_multiplied --set N=20 --set C=16 --set batch=3 --set fold
 try pairwise_distance --target sm_90a --bind M=70 --bind N=90 --bind D=100
 for target in sm_75 sm_80 sm_90a; do
     try ../tests/gen/large_numbers --set D=64 --dtype fp16 --target $target --bind b=2 --bind h=2 --bind q=70 --bind kv=90
+    try ../tests/gen/masked_with_a_number --set D=64 --dtype fp16 --target $target --bind b=1 --bind h=2 --bind q=70 --bind kv=50
 done
 try ../tests/gen/pooled --bind b=2 --bind C=3 --bind L=50
 for hw in 1 7 300; do

@@ -189,6 +189,20 @@ static void choices_of_passes_are_explained(void **state)
     assert_true(row_of(&norm, "order")->value[0] == 'm');
 }
 
+static void what_a_mask_costs_is_explained(void **state)
+{
+    Fixture *f = *state;
+    WhyList list = explained(f, "tests/gen/lengths_of_rows.tl", "sm_80", NULL);
+    bool told = false;
+
+    for (int i = 0; i < list.len; i++)
+        told |= strncmp(list.data[i].name, "mask ", 5) == 0 && strstr(list.data[i].why, "all turns are computed");
+    assert_true(told);
+    list = explained(f, "ops/sliding_window.tl", "sm_80", "HeadDim=64");
+    for (int i = 0; i < list.len; i++)
+        assert_false(strncmp(list.data[i].name, "mask ", 5) == 0);
+}
+
 static void operands_stay_where_they_are_asked_to(void **state)
 {
     static const char *const targets[] = {"sm_80", "sm_89", "sm_90a"};
@@ -227,6 +241,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_possible_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(decisions_are_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(choices_of_passes_are_explained, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_mask_costs_is_explained, setup, teardown),
         cmocka_unit_test_setup_teardown(operands_stay_where_they_are_asked_to, setup, teardown),
         cmocka_unit_test_setup_teardown(code_carries_it, setup, teardown),
         cmocka_unit_test_setup_teardown(without_effect_is_refused, setup, teardown),

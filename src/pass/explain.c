@@ -8,6 +8,8 @@
 
 #include "lang/schedule.h"
 
+#include <math.h>
+
 typedef struct Explainer {
     const TileProgram *program;
     const TileKernel *kernel;
@@ -111,6 +113,19 @@ static void explain_product(Explainer *e, const TileOp *op)
                          a->space == SPACE_SHARED ? "shared memory" : "registers"));
 }
 
+/* ---- what masks cost ------------------------------------------------------------------------------ */
+
+/* A number in the place of minus infinity, as far as a softmax sees it. */
+static void explain_mask(Explainer *e, const TileOp *op)
+{
+    static const double FAR_BELOW = -1000;
+    const char *name = arena_printf(e->program->arena, "mask %s", op->results[0]->name ? op->results[0]->name : "");
+    if (!isfinite(op->number) || op->number > FAR_BELOW || op->results[0]->type.cols == 1 || is_told(e, name)) return;
+    because(e, name, arena_printf(e->program->arena, "else %g", op->number),
+            "a number like others: all turns are computed, for of a row of which nothing is kept a softmax would be an average; "
+            "`else -inf`, or none, leaves turns out of which nothing is kept, and gives zeros there");
+}
+
 static void explain_block(Explainer *e, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -118,6 +133,7 @@ static void explain_block(Explainer *e, const TileBlock *block)
         e->barriers += op->kind == TILE_BARRIER;
         if (tile_is_storage(op)) explain_storage(e, op);
         if (op->kind == TILE_ISSUE || op->kind == TILE_GEMM) explain_product(e, op);
+        if (op->kind == TILE_MASK) explain_mask(e, op);
         for (int k = 0; k < op->n_regions; k++) {
             if (op->kind == TILE_ROLES) explain_role(e, op, k);
             explain_block(e, op->regions[k]);

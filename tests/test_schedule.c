@@ -192,7 +192,7 @@ static void choices_of_passes_are_explained(void **state)
 static void what_a_mask_costs_is_explained(void **state)
 {
     Fixture *f = *state;
-    WhyList list = explained(f, "tests/gen/lengths_of_rows.tl", "sm_80", NULL);
+    WhyList list = explained(f, "tests/gen/masked_with_a_number.tl", "sm_80", "D=64");
     bool told = false;
 
     for (int i = 0; i < list.len; i++)

@@ -356,6 +356,25 @@ static bool try_operand(Vary *v, const Expr *e)
     return try_names(v, e, vary_has(&v->columns, e->name) ? &v->columns : vary_has(&v->tiles, e->name) ? &v->tiles : &v->sizes);
 }
 
+/* `Multiply xy, 1 - e` for `Multiply xy, e`: a number that some statement of the definition has there. */
+static bool try_defined_numbers(Vary *v, const Stmt *s)
+{
+    const Block *body = &v->definition->body;
+    const char *name = is_element(s) && s->n_args == 2 ? expr_base_name(s->args[1]) : NULL;
+    bool tile = !is_element(s) || s->n_args != 2 || (name && (vary_has(&v->columns, name) || vary_has(&v->tiles, name)));
+
+    for (int i = 0; !tile && i < body->len; i++) {
+        const Stmt *theirs = body->data[i];
+        bool alike = is_element(theirs) && theirs->op == s->op && theirs->n_args == 2 && !expr_equal(theirs->args[1], s->args[1]);
+        const char *of = alike ? expr_base_name(theirs->args[1]) : NULL;
+
+        if (alike && !(of && theirs->args[1]->kind == EXPR_NAME && !block_find(body, STMT_PARAM, of) && !block_find(body, STMT_LET, of)) &&
+            suggest_edit(v->s, s->args[1]->span, suggest_expr(v->s, theirs->args[1]), "the number of the definition"))
+            return true;
+    }
+    return false;
+}
+
 static bool try_operands(Vary *v, const Stmt *s)
 {
     for (int i = s->n_args - 1; i >= 0; i--)
@@ -399,7 +418,7 @@ typedef bool Change(Vary *v, const Stmt *s);
 
 static bool try_changed(Vary *v)
 {
-    static Change *const changes[] = {try_siblings, try_other_in_place, try_result, try_transposed};
+    static Change *const changes[] = {try_defined_numbers, try_siblings, try_other_in_place, try_result, try_transposed};
 
     for (size_t k = 0; k < TW_COUNT(changes); k++)
         for (int i = 0; i < v->computes.len; i++)

@@ -14,6 +14,7 @@
  *   len = Len[0]                         len = Len[b]                           the block's own entry
  *   for j = 0:len div BN                 for j = 0:ceil(len / BN)               the last one as well
  *   for j = 0:ceil(N / BN) - 1           for j = 0:ceil(N / BN)                 one more, one less; without a part
+ *   b = i % G, g = i div G               b = i % B, g = i div B                 of one size
  */
 #include <math.h>
 
@@ -537,14 +538,43 @@ static bool try_coords_exchanged(Vary *v)
     return false;
 }
 
+/* `g = bg % G`, `b = bg div G`: what takes a number apart has one size in both. */
+static bool try_taken_apart(Vary *v)
+{
+    for (int i = 0; i + 1 < v->all.len; i++) {
+        const Expr *a = v->all.data[i]->kind == STMT_ASSIGN ? v->all.data[i]->value : NULL, *b = v->all.data[i + 1]->kind == STMT_ASSIGN ? v->all.data[i + 1]->value : NULL;
+        bool pair = a && b && a->kind == EXPR_BINARY && b->kind == EXPR_BINARY && (a->op == EO_MOD || b->op == EO_MOD) && (a->op == EO_IDIV || b->op == EO_IDIV) && expr_equal(a->a, b->a);
+
+        for (int k = 0; pair && k < v->sizes.len; k++) {
+            Fix edits[2] = {{a->b->span, v->sizes.data[k], NULL}, {b->b->span, v->sizes.data[k], NULL}};
+
+            if (!(expr_is_name(a->b, v->sizes.data[k]) && expr_is_name(b->b, v->sizes.data[k])) && suggest_edits(v->s, edits, 2, "of this size it is what the Operator says"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* `for j = 0:n` for a loop that begins behind what a mask leaves. */
+static bool try_from_the_first(Vary *v)
+{
+    for (int i = 0; i < v->all.len; i++) {
+        const Expr *lo = v->all.data[i]->kind == STMT_FOR ? v->all.data[i]->lo : NULL;
+
+        if (lo && lo->kind != EXPR_INT && suggest_edit(v->s, lo->span, "0", "from the first on, of which the mask leaves what counts"))
+            return true;
+    }
+    return false;
+}
+
 static bool try_likely(Vary *v)
 {
-    return try_all(v, OF_NUMBERS, TW_COUNT(OF_NUMBERS), true) || try_all(v, LIKELY, TW_COUNT(LIKELY), false);
+    return try_all(v, OF_NUMBERS, TW_COUNT(OF_NUMBERS), true) || try_all(v, LIKELY, TW_COUNT(LIKELY), false) || try_from_the_first(v);
 }
 
 static bool try_others(Vary *v)
 {
-    return try_coords_exchanged(v) || try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
+    return try_taken_apart(v) || try_coords_exchanged(v) || try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
 }
 
 bool propose_likely_exprs(Suggester *s)

@@ -518,6 +518,46 @@ bool propose_column(Suggester *s)
     return false;
 }
 
+/* The tile of this name that is copied. */
+typedef struct Copied {
+    const char *name;
+    const Stmt *found; /* NULL: none */
+} Copied;
+
+/* Of a sketch: a tensor of one dimension lies as a column, `Copy T (len, 1)`, or as a row, `Copy T`. */
+static void note_laid(void *user, const Stmt *stmt)
+{
+    Copied *c = user;
+
+    if (stmt->kind == STMT_COPY && !stmt->listed && stmt->space == SPACE_GLOBAL && strcmp(copy_tile(stmt), c->name) == 0)
+        c->found = stmt;
+}
+
+bool propose_laid_otherwise(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
+        Copied copied = {.name = expr_base_name(s->stmt->args[i])};
+        const Stmt *tensor = copied.name && is_sketch(&cuts) ? cuts_tensor(&cuts, copied.name) : NULL;
+
+        if (!tensor || tensor->n_shape != 1)
+            continue;
+        suggest_each(&s->unit->body, note_laid, &copied);
+        Stmt *changed = copied.found ? suggest_like(s, copied.found) : NULL;
+        if (!changed)
+            continue;
+        changed->has_shape = !copied.found->has_shape;
+        changed->shape = arena_array(s->arena, Expr *, 2);
+        changed->shape[0] = tensor->shape[0];
+        changed->shape[1] = expr_int(s->arena, 1);
+        changed->n_shape = changed->has_shape ? 2 : 0;
+        if (suggest_stmt(s, copied.found, changed, changed->has_shape ? "a number for each row" : "a number for each column"))
+            return true;
+    }
+    return false;
+}
+
 /* A part of a global tensor is as wide as the tensor. */
 bool propose_part(Suggester *s)
 {
@@ -869,12 +909,6 @@ static bool is_of_unknown_size(const Suggester *s)
         unknown |= s->chain->diags->list.data[i].code == TW0410;
     return unknown && stmt && op_info(stmt->op)->class == OPC_ELEMENT;
 }
-
-/* The tile of this name that is copied. */
-typedef struct Copied {
-    const char *name;
-    const Stmt *found; /* NULL: none */
-} Copied;
 
 static void find_copied(void *user, const Stmt *stmt)
 {

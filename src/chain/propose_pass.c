@@ -278,11 +278,40 @@ static const Stmt *first_that_takes(const Vary *v, const char *column)
     return NULL;
 }
 
+/* What another loop copies, parts of which a kernel before has left one for each turn: their largest, or their sum. */
+static bool try_parts(Lost *p, const Stmt *loop, const Stmt *copy)
+{
+    static const OpId ops[] = {OP_MAX, OP_ADD, OP_MIN};
+    Suggester *s = p->v->s;
+    const char *indent = suggest_indent(s, loop->span.start), *within = suggest_indent(s, copy->span.start), *part = copy_tile(copy);
+
+    for (size_t i = 0; i < TW_COUNT(ops); i++)
+        if (suggest_pass(p, arena_printf(s->arena, "%s%.*s\n%s%s\n%sCompute %s %s, %s and get new %s\n%send\n", indent, loop->span.end - loop->span.start, s->source->text + loop->span.start, within,
+                                         suggest_text(s, copy), within, op_info(ops[i])->name, p->column, part, p->column, indent)))
+            return true;
+    return false;
+}
+
+static bool try_all_parts(Lost *p)
+{
+    const Block *body = &p->v->kernel->body;
+
+    for (int i = 0; i < body->len; i++)
+        for (int k = 0; body->data[i]->kind == STMT_FOR && k < body->data[i]->body.len; k++) {
+            const Stmt *copy = body->data[i]->body.data[k];
+            bool column = copy->kind == STMT_COPY && copy->space == SPACE_GLOBAL && !copy->listed && vary_has(&p->v->columns, copy_tile(copy));
+
+            if (column && try_parts(p, body->data[i], copy))
+                return true;
+        }
+    return false;
+}
+
 static bool try_column(Vary *v, const char *column)
 {
     Lost p = {.v = v, .column = column, .before = first_that_takes(v, column)};
 
-    return p.before && !is_made(v, column) && try_passes(&p);
+    return p.before && !is_made(v, column) && (try_all_parts(&p) || try_passes(&p));
 }
 
 /* What is only filled is a column of a sketch as well. */

@@ -46,7 +46,7 @@ static const Row TABLE[] = {
     {TW0250, {propose_position}},
     {TW0320, {propose_other_transposes, propose_turned_tile}},
     {TW0321, {propose_other_transposes, propose_exchanged_maker, propose_sizes, propose_other_name}},
-    {TW0322, {propose_other_column, propose_column, propose_turned, propose_row, propose_sizes}},
+    {TW0322, {propose_other_column, propose_laid_otherwise, propose_column, propose_turned, propose_row, propose_sizes}},
     {TW0323, {propose_other_axis, propose_turned_product, propose_computed_shape, propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
     {TW0324, {propose_untransposed}},
     {TW0325, {propose_form, propose_stage_of_operand, propose_shape, propose_rank, propose_fewer_operands}},

@@ -103,7 +103,7 @@ Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_t
 /* propose_memory.c */
 Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
-    propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_computed_first, propose_copy_of_each, propose_loose, propose_define_shape, propose_to_output, propose_renamed_tile, propose_other_sum;
+    propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_computed_first, propose_laid_otherwise, propose_copy_of_each, propose_loose, propose_define_shape, propose_to_output, propose_renamed_tile, propose_other_sum;
 /* propose_widened.c */
 Proposal propose_widened;
 /* propose_foreign.c */

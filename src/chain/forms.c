@@ -1,6 +1,9 @@
 /* forms.c: text with holes, to find out what a line of another language says. */
 #include "chain/forms.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+
 static bool same_letter(char a, char b)
 {
     return (a | ('A' <= a && a <= 'Z' ? 0x20 : 0)) == (b | ('A' <= b && b <= 'Z' ? 0x20 : 0));
@@ -123,6 +126,19 @@ static bool begins(const char *text, const char *word)
 }
 
 /* Names of modules, types of counters and quotes say nothing; a rounded quotient has one name. */
+/* Where a number stops that C ends by a letter, 0.5f, 2.f, 16u; the place itself: it is none. */
+static int number_end(const char *text, int at)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[at + (text[at] == '.')]) || (text[at + 1] | 0x20) == 'x')
+        return at;
+    strtod(text + at, &end);
+    if (!*end || !strchr("fFuU", *end) || is_name_char(end[1]))
+        return at;
+    return (int)(end - text);
+}
+
 const char *form_plain(Suggester *s, Span span)
 {
     static const struct {
@@ -142,6 +158,12 @@ const char *form_plain(Suggester *s, Span span)
         if (i < TW_COUNT(words)) {
             str_add(&out, words[i].to);
             at += (int)strlen(words[i].from);
+            continue;
+        }
+        int number = starts ? number_end(text, at) : at;
+        if (number > at) {
+            str_addn(&out, text + at, (size_t)(number - at));
+            at = number + 1; /* without what ends it */
             continue;
         }
         if (text[at] != '"' && text[at] != '\'')

@@ -89,6 +89,9 @@ static const Form FORMS[] = {
     {"Compute Add $c, GEMM($A, $B)", "Compute GEMM $A, $B and accumulate $c"},
     {"Compute $f $A, get $c", "Compute $f $A and get $c"},
     /* tensors, and what has them */
+    {"Allocate $x in $p ($S) of $t", "Allocate $x in $p ($S) $t"},
+    {"Allocate $x in $p [$S] $t", "Allocate $x in $p ($S) $t"},
+    {"Allocate $x in $p [$S]", "Allocate $x in $p ($S)"},
     {"Tensor $x ($S)", "Input $x ($S)"},
     {"$x: Tensor($S)", "Input $x ($S)"},
     {"in $x ($S)", "Input $x ($S)"},

@@ -127,20 +127,6 @@ static void bases(Line *l)
     }
 }
 
-/* 0.5f, 1e-6f, 2.f, 16u */
-static void number_endings(Line *l)
-{
-    for (int at = 0; l->text[at]; at++) {
-        if (!isdigit((unsigned char)l->text[at]) || (at > 0 && (in_name(l->text[at - 1]) || l->text[at - 1] == '.')))
-            continue;
-        char *end;
-        strtod(l->text + at, &end);
-        int stop = (int)(end - l->text), letters = (int)strspn(end, "fFuUlL");
-        if (letters > 0 && !in_name(end[letters]))
-            put(l, l->text[stop - 1] == '.' ? stop - 1 : stop, stop + letters, "");
-    }
-}
-
 static void constants(Line *l)
 {
     static const struct { const char *word, *is; } names[] = {{"pi", "3.141592653589793"}, {"M_PI", "3.141592653589793"}, {"PI", "3.141592653589793"},
@@ -316,7 +302,7 @@ static void functions(Line *l)
 
 bool propose_notation(Suggester *s)
 {
-    static void (*const rules[])(Line *l) = {bases, number_endings, constants, casts, coordinates, chosen_in_c, chosen_in_python,
+    static void (*const rules[])(Line *l) = {bases, constants, casts, coordinates, chosen_in_c, chosen_in_python,
                                              bits, comparisons, absolute_values, methods, functions, elements};
     Span line = form_line(s);
     const char *was = arena_strndup(s->arena, s->source->text + line.start, (size_t)(line.end - line.start));

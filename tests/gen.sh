@@ -501,6 +501,10 @@ try ../tests/gen/product_with_one_row --set N=1 --set K=33 --target sm_90a --bin
 try ../tests/gen/product_with_one_row --set N=1 --set M=1 --target sm_80 --bind K=70
 right softmax_of_integers "--set D=64 --target sm_80" --bind n=33 --bind m=70
 right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
+right keys_as_values "--set D=80 --target sm_90a" --bind batch=1 --bind heads=2 --bind q_len=70 --bind kv_len=133
+right means_of_blocks "--set D=64 --target sm_90a" --bind batch=1 --bind heads=2 --bind len=160 # elements a length of the launch from each other
+right means_of_blocks "--set D=192 --target sm_90a" --bind batch=1 --bind heads=1 --bind len=96
+right heads_mixed "--set D=64 --target sm_90a" --bind batch=1 --bind heads=8 --bind q_len=17 --bind kv_len=72 # and where quotients of columns say
 right first_of_the_largest "" --bind M=3 --bind N=0
 right first_of_the_largest "" --bind M=3 --bind N=70
 for k in 1 40 64 72 200; do

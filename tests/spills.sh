@@ -39,6 +39,24 @@ whole()
     fi
 }
 
+# fast NAME TARGET OPTIONS...: the entry for aligned rows of tests/gen/NAME.tl does not
+fast()
+{
+    n=$((n + 1))
+    file=tests/gen/$1.tl target=$2
+    shift 2
+    rm -f "$dir"/*
+    if "$tw" gen "$file" --target "$target" "$@" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null &&
+        ptxas -v -arch="$target" "$dir"/*.ptx -o /dev/null >"$dir/out" 2>&1 &&
+        ! sed "/entry function '[^']*_any'/,/spill/d" "$dir/out" | grep -E 'C75|[1-9][0-9]* bytes spill' >"$dir/bad"; then
+        echo "ok $n - $file $target $* in the entry for aligned rows"
+    else
+        echo "not ok $n - $file $target $* in the entry for aligned rows"
+        sed 's/^/# /' "$dir/out"
+        bad=1
+    fi
+}
+
 # again NAME TARGET OPTIONS...: what ptxas would spill of tests/gen/NAME.tl it does not spill of what tw chooses then
 again()
 {
@@ -59,7 +77,16 @@ for d in 64 72 96 128; do
     whole ../../ops/differential_attention sm_90a --set HeadDim=$d # two softmaxes, whose sums are revised apart
 done
 again power_of_scores sm_80 --set D=96
-again cosine_of_rows sm_90a
+for target in sm_80 sm_90a; do
+    whole cosine_of_rows $target # rows that much is made of at once
+done
+whole ../../ops/attention sm_80 --set HeadDim=64 --set VDim=128 # values in rows of another length than keys
+whole keys_as_values sm_89 --set D=128 # one tile that two products read in both orders,
+whole keys_as_values sm_90a --set D=96 # and whose turns stay as they are
+for dim in 64 128 192; do
+    whole means_of_blocks sm_90a --set D=$dim # elements a length of the launch from each other, which a role reads
+done
+fast heads_mixed sm_90a # elements where quotients of columns say
 for heads in 16 64; do
     whole wide_latents sm_90a --set heads=$heads --set Latent=512 --set Rope=64 # sums whose rows warps share
     whole wide_latents sm_80 --set heads=$heads --set Latent=512 --set Rope=64
@@ -132,6 +159,10 @@ whole gradient_of_caps sm_80 --set D=64
 whole dropped_by_words sm_80 --set D=160 # remainders by 2^32
 whole dropped_by_words sm_89 --set D=80
 whole steps_of_w sm_89 --set D=96 # quotients of places, in few steps
+whole steps_of_w sm_90a --set D=128 # the same, by a number of the launch, made beside a product
+for dim in 64 96 256; do
+    whole scores_shown sm_90a --set D=$dim # a tile that is stored behind the product that follows it
+done
 whole scores_in_both sm_80 --set D=128 # arithmetic that waits for rows beside two tiles
 whole caps_shifted sm_80 --set D=128 # numbers from around the loop beside long arithmetic
 whole tanh_of_elements sm_90a --set D=128 # functions of what is read, beside products that are under way

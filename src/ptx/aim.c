@@ -11,7 +11,7 @@
 
 enum {
     MANY = 88,    /* words of tiles that arithmetic has at once, of which ptxas would rather spill some, */
-    BESIDE = 40,  /* registers that it needs beside those that it must hold, at most; */
+    BESIDE = 42,  /* registers that it needs beside those that it must hold, at most; */
     STEPS = 32,   /* and for functions in many steps, of which several are under way; */
     LEAST = 24,   /* or at least, without those, where that makes a second block */
     QUARTERS = 4, /* of a multiprocessor, which have warps and registers of their own */

@@ -37,17 +37,27 @@ static const char *warp_of(Emitter *e)
     return warp;
 }
 
+/* By a number that is never below 0, and another one in each turn, or for each place that a role takes. */
+static const char *own_zero(Emitter *e)
+{
+    for (int i = 0; i < e->kernel->grid.len && !e->turn; i++) {
+        const Aff *place = aff_of(e->program->aff, e->kernel->grid.data[i].sym);
+        if (ix_level(e, place) > 0) return an_zero(e, ix_value(e, place));
+    }
+    return e->turn ? an_zero(e, e->turn) : an_zero_of_part(e);
+}
+
 LaneNumbers an_enter(Emitter *e)
 {
     LaneNumbers kept = {.tid = e->tid, .lane = e->lane, .warp = e->warp, .lanes = e->lanes};
-    if (e->room != ROOM_SCARCE || em_level(e) != e->turn_level) return kept;
-    const char *zero = an_zero(e, e->turn);
+    if (e->room != ROOM_SCARCE || (!e->role && em_level(e) != e->turn_level)) return kept;
+    const char *zero = own_zero(e);
     kept.left = true;
     memset(&e->lanes, 0, sizeof e->lanes);
     e->tid = another(e, e->tid, zero);
     e->lane = another(e, e->lane, zero);
     if (!e->aligned) e->warp = warp_of(e);
-    e->floor = e->turn_level;
+    e->floor = em_level(e);
     return kept;
 }
 

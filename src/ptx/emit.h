@@ -366,6 +366,7 @@ void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes 
 
 /* room.c */
 Room rm_of(const Emitter *e, const TileOp *loop);
+Room rm_of_role(const TileBlock *body);                  /* that prepares tiles: elements each at an address of its own take more than it has */
 bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes behind it is to follow from nothing ahead of it */
 bool rm_rows_are_long(const Emitter *e); /* whether rows from memory leave tiles of the block too few registers */
 /* Where ptxas is kept from mixing the arithmetic between two products with either of them. */

@@ -40,20 +40,29 @@ static bool find_steps(Emitter *e, const Gather *g, const Aff **coords, int64_t 
     return true;
 }
 
-/* "[address + steps]" */
-static const char *stepped(Emitter *e, const Gather *g, const char *address, const int64_t *steps)
+/* So many steps from an address along all dimensions but the last. */
+static const char *beyond(Emitter *e, const TileTensor *t, const char *address, const int64_t *steps)
 {
-    const TileTensor *t = g->op->tensor;
     const char *sum = address;
-    int last = t->rank - 1;
-    for (int d = 0; d < last; d++) {
+    for (int d = 0; d < t->rank - 1; d++) {
         if (steps[d] == 0) continue;
         const char *next = em_new(e, REG_RD), *offset = em_new(e, REG_RD);
         em(e, "mul.lo.s64 %s, %s, %lld;", offset, gl_step(e, t, d), (long long)steps[d]);
         em(e, "add.s64 %s, %s, %s;", next, sum, offset);
         sum = next;
     }
-    return arena_printf(e->arena, "[%s+%lld]", sum, (long long)(steps[last] * dtype_bytes(t->dtype)));
+    return sum;
+}
+
+/* And along the last: "[address + steps]" */
+static const char *beside(Emitter *e, const TileTensor *t, const char *address, const int64_t *steps)
+{
+    return arena_printf(e->arena, "[%s+%lld]", address, (long long)(steps[t->rank - 1] * dtype_bytes(t->dtype)));
+}
+
+static const char *stepped(Emitter *e, const Gather *g, const char *address, const int64_t *steps)
+{
+    return beside(e, g->op->tensor, beyond(e, g->op->tensor, address, steps), steps);
 }
 
 const Aff *ga_inside(Emitter *e, const TileOp *op, const Aff **coords)
@@ -131,12 +140,29 @@ static int first_that_is(const TileOp *op, const Aff ***coords, int i)
     return -1;
 }
 
+/* Where elements lie lengths of the launch apart, a role has no registers for a multiple of such a length for each of them, which
+ * ptxas would make ahead of its loop: it goes from one to the next. */
+static void move_on(Emitter *e, Gather *base, const Aff **coords, const char *address)
+{
+    int last = base->op->tensor->rank - 1;
+    if (!e->role || e->room == ROOM_ENOUGH || address == base->address) return;
+    const Aff *along = base->first[last];
+    base->first = arena_array(e->arena, const Aff *, last + 1);
+    memcpy(base->first, coords, (size_t)(last + 1) * sizeof *coords);
+    base->first[last] = along;
+    base->address = address;
+}
+
 const char *ga_address(Emitter *e, const TileOp *op, Bases *b, const Aff **coords)
 {
     enum { MOST = (int)TW_COUNT(((Bases *)0)->base) };
     int64_t steps[TENSOR_MAX_RANK] = {0};
-    for (int k = 0; k < b->n; k++)
-        if (find_steps(e, &b->base[k], coords, steps)) return stepped(e, &b->base[k], b->base[k].address, steps);
+    for (int k = 0; k < b->n; k++) {
+        if (!find_steps(e, &b->base[k], coords, steps)) continue;
+        const char *address = beyond(e, op->tensor, b->base[k].address, steps);
+        move_on(e, &b->base[k], coords, address);
+        return beside(e, op->tensor, address, steps);
+    }
     const Aff **first = arena_array(e->arena, const Aff *, op->tensor->rank);
     memcpy(first, coords, (size_t)op->tensor->rank * sizeof *first);
     Gather own = gather_from(e, op, first);
@@ -146,9 +172,11 @@ const char *ga_address(Emitter *e, const TileOp *op, Bases *b, const Aff **coord
     return stepped(e, &own, own.address, steps);
 }
 
-/* Where coordinates say. */
+/* Where coordinates say. Of elements that have an address each, a role makes those of a few at once. */
 static void gather_placed(Emitter *e, const TileOp *op)
 {
+    enum { FEW = 8 };
+    bool scattered = e->each && e->role && tile_is_scattered(op), apart = scattered || tile_is_strided(op);
     const int *f = e->frags[op->results[0]->id].f;
     int n = e->frags[op->results[0]->id].n;
     const Aff ***coords = arena_array(e->arena, const Aff **, n);
@@ -163,9 +191,10 @@ static void gather_placed(Emitter *e, const TileOp *op)
         const char *address = ga_address(e, op, &bases, coords[i]);
         const Aff *inside = ga_inside(e, op, coords[i]);
         const char *guard = e->each && e->role ? ga_guard_here(e, inside) : gl_guard(e, inside);
-        if (e->each && *guard) e->part.tested++;
+        if (e->each && *guard) e->part.tested += apart ? 2 : 1; /* it has an address meanwhile */
         const char *read = gl_load_value(e, op->tensor->dtype, guard, address, f[i]);
         if (n == 1) e->frags[op->results[0]->id].integer = read;
+        if (scattered && i % FEW == FEW - 1) an_stop(e);
     }
 }
 

@@ -213,6 +213,7 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     e->n_late = 0;
     e->settled = false;
     e->role = &op->roles[role];
+    e->room = rm_of_role(op->regions[role]);
     e->alone = ro_is_copier(op, role);
     em_open(e);
     set_registers(e);

@@ -31,6 +31,7 @@ enum {
     LONG_FULL = 60, /* of which these are few; */
     BESIDE_ROWS = 64, /* and so are these for sums of rows beside all tiles of a turn; */
     FEW_AROUND = 2, /* numbers from around the loop that are no rows' */
+    OF_PLACE = 8,   /* of each way more that second operands lie in shared memory, or are read from there: addresses */
     OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
     MUCH = 140,
     FEW_REGISTERS = 128, /* that blocks side by side leave a thread: */
@@ -45,6 +46,8 @@ typedef struct Tiles {
     int most;    /* tiles with rows and columns, where most of them are there */
     int steps;   /* of arithmetic on such tiles */
     int products, sums; /* made in a turn; added to */
+    const TileValue *second; /* operand, as last seen, */
+    int places;         /* and how often one followed that lies in shared memory otherwise: in rows of another length, or turned */
     bool computes; /* what it multiplies, or with what it has multiplied */
     bool scales;   /* what it carries, in every turn */
     bool divides;  /* places, for its arithmetic */
@@ -180,6 +183,8 @@ static void add_product(Tiles *t, const TileOp *op)
     int n = lay_fragment_values(r->layout, r->rows, r->cols);
     t->sums += op->n_args == 3;
     t->products += op->n_args == 2;
+    t->places += t->second && (t->second == op->args[1] || t->second->type.cols != op->args[1]->type.cols);
+    t->second = op->args[1];
     t->computes |= op->n_args == 2 || op->args[0]->type.space == SPACE_REGISTER;
     if (op->n_args == 2 && n > t->product) t->product = n;
 }
@@ -312,15 +317,33 @@ static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
     if (only_adds_to_many(e, t)) return true;
     if (!may_be_scarce(e, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
-    int left = share(e) - t->most - of_outputs(e, t);
+    int left = share(e) - t->most - of_outputs(e, t) - t->places * OF_PLACE;
     if (t->mixed && t->products == 1 && left - between_steps(t) <= SCARCE_MIXED) return true;
     if (t->computes && left <= SCARCE_WIDE && ch_is_in(e, body)) return true;
     int more = t->products == 1 && t->sums > 1 ? t->sums - 1 : 0;
     return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD + more * HELD_MORE);
 }
 
+static bool has(const TileBlock *block, bool (*is_one)(const TileOp *op))
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (is_one(op) && op->results[0]->type.rows > 1) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (has(op->regions[k], is_one)) return true;
+    }
+    return false;
+}
+
+Room rm_of_role(const TileBlock *body)
+{
+    if (tile_has(body, TILE_ISSUE)) return ROOM_ENOUGH;
+    return has(body, tile_is_scattered) ? ROOM_SCARCE : has(body, tile_is_strided) ? ROOM_SHORT : ROOM_ENOUGH;
+}
+
 Room rm_of(const Emitter *e, const TileOp *loop)
 {
+    if (e->role && e->room != ROOM_ENOUGH) return e->room;
     Tiles t = tiles_of(e, loop->regions[0]);
     return is_scarce(e, loop->regions[0], &t) ? ROOM_SCARCE : is_short(e, &t) ? ROOM_SHORT : ROOM_ENOUGH;
 }

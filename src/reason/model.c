@@ -335,7 +335,7 @@ static bool shares_tiles(const Steps *steps)
     return false;
 }
 
-/* Whether what was computed before a product, beside its operands, is read behind it, and not by products alone. */
+/* Whether what was computed before a product, beside its operands, is read or stored behind it, and not by products alone. */
 static bool leaves_beside(const Modeler *m, const Steps *steps, int at)
 {
     const Step *product = &steps->data[at];
@@ -345,16 +345,17 @@ static bool leaves_beside(const Modeler *m, const Steps *steps, int at)
         if (!made || made->accumulated || !is_matrix(m, made) || computes_with(product, made))
             continue;
         for (int k = at + 1; k < steps->len; k++)
-            if (!steps->data[k].gemm && computes_with(&steps->data[k], made))
+            if (steps->data[k].from == made || (!steps->data[k].gemm && computes_with(&steps->data[k], made)))
                 return true;
     }
     return false;
 }
 
 /* Of operands that are computed: while a product reads one, the next is made, if the turn's products stand beside those
- * of the next (rotate.c). */
+ * of the next (rotate.c). Else a softmax has a maximum more of each row, and what it scales sums by, beside both products. */
 static double operand_registers(const Modeler *m, const Steps *steps)
 {
+    enum { OF_ROW = 2 };
     double n = 0;
     bool turned = !shares_tiles(steps);
 
@@ -362,6 +363,8 @@ static double operand_registers(const Modeler *m, const Steps *steps)
         const Step *step = &steps->data[i];
         if (turned && is_late(step))
             n += registers_of(m, step->args[0], dtype_bytes(step->args[1]->shared_dtype)) * (leaves_beside(m, steps, i) ? 2 : 1);
+        if (!turned && step->known && step->class == OPC_SOFTMAX)
+            n += OF_ROW * plan_registers(m->c, m->c->size[step->result->row->id], 1);
         n = fmax(n, fmax(operand_registers(m, &step->body), operand_registers(m, &step->orelse)));
     }
     return n;

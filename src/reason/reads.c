@@ -214,8 +214,9 @@ double plan_read_registers(const Choice *c, const Step *step)
         int64_t rows = c->size[step->result->row->id], cols = c->size[step->result->col->id];
         bool by_rows = varies(read->rows, rows), by_cols = varies(read->cols, cols);
         bool settled = by_rows != (read->rows > 0) || by_cols != (read->cols > 0);
-        /* a vector's are used one after the other */
-        double weight = read->apart && !settled ? 3 : by_rows && by_cols ? 1 : 0.5;
+        /* a vector's are used one after the other; quotients wait for nothing, so that all are made beside a product of warpgroups */
+        bool quotients = !read->element && by_cols && c->groups;
+        double weight = quotients ? 1.5 : read->apart && !settled ? 3 : by_rows && by_cols ? 1 : 0.5;
 
         n += weight * plan_registers(c, by_rows ? rows : 1, by_cols ? cols : 1) / (by_cols ? sharing(step, read) : 1);
         stepped |= read->stepped && step->class == OPC_MASK;

@@ -444,6 +444,28 @@ bool tile_masks_in_steps(const TileProgram *program, const TileOp *op)
     return op->kind == TILE_MASK && !aff_uses_kind(op->cond, AFF_TABLE) && tile_has_steps(program, op->cond);
 }
 
+static bool divides_columns(const Aff *a)
+{
+    int64_t number;
+    if (!a || !aff_uses_kind(a, AFF_COL)) return false;
+    bool quotient = a->kind == AFF_DIV || a->kind == AFF_MOD;
+    return (quotient && !aff_is_const(a->b, &number)) || divides_columns(a->a) || divides_columns(a->b);
+}
+
+bool tile_is_scattered(const TileOp *op)
+{
+    bool scattered = false;
+    for (int d = 0; op->kind == TILE_GATHER && d < op->tensor->rank; d++) scattered |= divides_columns(op->coords[d]);
+    return scattered;
+}
+
+bool tile_is_strided(const TileOp *op)
+{
+    bool strided = false;
+    for (int d = 0; op->kind == TILE_GATHER && d < op->tensor->rank - 1; d++) strided |= aff_uses_kind(op->coords[d], AFF_COL);
+    return strided;
+}
+
 void tile_groups(int *parent, int n)
 {
     for (int i = 0; i < n; i++) parent[i] = i;

@@ -272,6 +272,10 @@ int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */
 bool tile_has_steps(const TileProgram *program, const Aff *a);
 bool tile_masks_in_steps(const TileProgram *program, const TileOp *op); /* those decide what a mask keeps */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING, and a FILL in shared memory */
+/* Elements that are read each at an address of its own: where quotients of columns by numbers of the launch say, or a length of the
+ * launch from each other. */
+bool tile_is_scattered(const TileOp *op);
+bool tile_is_strided(const TileOp *op);
 int tile_places(const TileOp *storage);                       /* tiles that it has room for */
 int64_t tile_place_bytes(const TileOp *storage);             /* from where one of them begins to where the next does */
 int64_t tile_storage_bytes(const TileOp *storage);

@@ -77,6 +77,7 @@ for d in 64 72 96 128; do
     whole ../../ops/differential_attention sm_90a --set HeadDim=$d # two softmaxes, whose sums are revised apart
 done
 again power_of_scores sm_80 --set D=96
+whole power_of_scores sm_80 --set D=96 # a function that is three steps
 for target in sm_80 sm_90a; do
     whole cosine_of_rows $target # rows that much is made of at once
 done

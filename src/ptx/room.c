@@ -23,6 +23,7 @@ enum {
     LEAST = 48,     /* and of what follows one that adds to a sum, */
     SORTED = 24,    /* of operands of 8 bits, which are sorted or widened ahead of their products */
     NONE = 32,      /* and for none of that, beside tiles of the entry for any alignment whose warps make what others prepare, */
+    OF_POWER = 3,   /* steps that a power is: a logarithm, a product, an exponential */
     LONG = 9,       /* steps of arithmetic between two products that are many, */
     LONG_BESIDE = 8, /* where two tiles stand side by side, */
     LONG_DIVIDED = 7, /* where some of what they take is by quotients of places, */
@@ -232,7 +233,7 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
         const TileOp *op = body->ops.data[i];
         int n = words_after(&live, i);
         t.most = n > t.most ? n : t.most;
-        t.steps += is_matrix_arithmetic(op);
+        t.steps += is_matrix_arithmetic(op) * (op->op == OP_POWER ? OF_POWER : 1);
         t.divides |= divides_places(op);
         t.scales |= is_scaling(body, op);
         open &= op->kind != TILE_REDUCE;

@@ -161,6 +161,7 @@ whole dropped_by_words sm_80 --set D=160 # remainders by 2^32
 whole dropped_by_words sm_89 --set D=80
 whole steps_of_w sm_89 --set D=96 # quotients of places, in few steps
 whole steps_of_w sm_90a --set D=128 # the same, by a number of the launch, made beside a product
+whole dilated_and_global sm_80 --set D=192 # quotients of each place, beside elements that are read
 for dim in 64 96 256; do
     whole scores_shown sm_90a --set D=$dim # a tile that is stored behind the product that follows it
 done

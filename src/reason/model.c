@@ -335,6 +335,11 @@ static bool shares_tiles(const Steps *steps)
     return false;
 }
 
+static bool stores(const Step *step, const Tile *tile)
+{
+    return step->from == tile && step->stmt->to_space == SPACE_GLOBAL;
+}
+
 /* Whether what was computed before a product, beside its operands, is read or stored behind it, and not by products alone. */
 static bool leaves_beside(const Modeler *m, const Steps *steps, int at)
 {
@@ -345,7 +350,7 @@ static bool leaves_beside(const Modeler *m, const Steps *steps, int at)
         if (!made || made->accumulated || !is_matrix(m, made) || computes_with(product, made))
             continue;
         for (int k = at + 1; k < steps->len; k++)
-            if (steps->data[k].from == made || (!steps->data[k].gemm && computes_with(&steps->data[k], made)))
+            if (stores(&steps->data[k], made) || (!steps->data[k].gemm && computes_with(&steps->data[k], made)))
                 return true;
     }
     return false;
@@ -478,7 +483,7 @@ static void add_reads(Modeler *m, const Step *step)
 typedef struct Functions {
     OpId ops[MOST_STEPS];
     int n, quotients;
-    bool read; /* elements of tensors are, too */
+    bool read, parted; /* elements of tensors are, too, and quotients of them, or by them */
 } Functions;
 
 static void find_functions(Plan *plan, const Expr *e, Functions *f)
@@ -499,6 +504,7 @@ static void find_functions(Plan *plan, const Expr *e, Functions *f)
     if ((quotient || function) && f->n < MOST_STEPS)
         f->ops[f->n++] = op;
     f->quotients += quotient;
+    f->parted |= quotient && (expr_reads(e->a, NULL) || expr_reads(e->b, NULL));
     find_functions(plan, e->a, f);
     find_functions(plan, e->b, f);
     for (int i = 0; i < e->n_args; i++)
@@ -514,12 +520,13 @@ static void add_places(Modeler *m, const Step *step, const Expr *e)
     if (!e || !is_matrix(m, step->result))
         return;
     find_functions(m->plan, e, &f);
-    if (f.read && f.quotients > 0) /* words that are taken apart: add_reads knows */
+    bool masked = step->class == OPC_MASK && plan_divides_places(m->plan, step->result, e);
+    if (f.parted || (f.read && f.quotients > 0 && !masked)) /* words that are taken apart: add_reads knows */
         return;
     for (int i = 0; i < f.n; i++)
         add_element(m, f.ops[i], elements(m, step->result));
     m->habits.walked |= f.n > 0;
-    m->habits.masked |= m->in_loop && step->class == OPC_MASK && plan_divides_places(m->plan, step->result, e);
+    m->habits.masked |= m->in_loop && masked;
     if (f.n > 0 && (f.read || m->scratch < WALKED_REGS))
         m->scratch = WALKED_REGS + (f.read ? m->scratch : 0);
 }

@@ -82,8 +82,9 @@ typedef struct Read {
     bool stepped;       /* a quotient or a power is made of it */
     bool tile;          /* what is read lies as the tile does, and no read before it is the same: bulk copies may bring it */
     bool below;         /* what rows below each other read lies side by side in memory, as of a matrix that is transposed */
+    bool place;         /* it is of the coordinates of another */
     int bytes;          /* of an element */
-    const Expr *element;
+    const Expr *element; /* NULL: a quotient by what only the launch knows */
 } Read;
 
 typedef VEC(Read) Reads;

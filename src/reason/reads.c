@@ -141,7 +141,8 @@ static bool lies_as_tile(Plan *plan, const Tile *tile, const Expr *read)
     return along == 1 && last.cols == 1 && !last.rows && !last.apart;
 }
 
-static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, Reads *reads)
+/* place: of the coordinates of an element. */
+static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, bool place, Reads *reads)
 {
     if (!e)
         return;
@@ -149,7 +150,7 @@ static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, R
     if (is_open_quotient(plan, tile, e)) {
         Sides sides = sides_of(plan, tile, e->a, 0);
 
-        vec_push(plan->arena, reads, (Read){.rows = sides.rows, .cols = sides.cols});
+        vec_push(plan->arena, reads, (Read){.rows = sides.rows, .cols = sides.cols, .place = place});
     }
     if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
         Sides sides = {0, 0, false};
@@ -160,21 +161,22 @@ static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, R
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
         bool below = last.rows == 1 && last.cols == 0 && !last.apart && sides.cols == 1;
         bool lies = lies_as_tile(plan, tile, e) && !is_read_before(reads, e);
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, lies, below, bytes, e});
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, lies, below, place, bytes, e});
         stepped = false; /* coordinates are integers */
     }
-    find_in(plan, tile, e->a, stepped, reads);
-    find_in(plan, tile, e->b, stepped, reads);
+    place |= e->kind == EXPR_INDEX;
+    find_in(plan, tile, e->a, stepped, place, reads);
+    find_in(plan, tile, e->b, stepped, place, reads);
     for (int i = 0; i < e->n_args; i++)
-        find_in(plan, tile, e->args[i], stepped, reads);
+        find_in(plan, tile, e->args[i], stepped, place, reads);
 }
 
 void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads)
 {
-    find_in(plan, result, s->where, false, reads);
-    find_in(plan, result, s->value, false, reads);
+    find_in(plan, result, s->where, false, false, reads);
+    find_in(plan, result, s->value, false, false, reads);
     for (int i = 0; i < s->n_args; i++)
-        find_in(plan, result, s->args[i], false, reads);
+        find_in(plan, result, s->args[i], false, false, reads);
 }
 
 /* Whether a tile of this size has more than one along a side. */
@@ -214,9 +216,10 @@ double plan_read_registers(const Choice *c, const Step *step)
         int64_t rows = c->size[step->result->row->id], cols = c->size[step->result->col->id];
         bool by_rows = varies(read->rows, rows), by_cols = varies(read->cols, cols);
         bool settled = by_rows != (read->rows > 0) || by_cols != (read->cols > 0);
-        /* a vector's are used one after the other; quotients wait for nothing, so that all are made beside a product of warpgroups */
-        bool quotients = !read->element && by_cols && c->groups;
-        double weight = quotients ? 1.5 : read->apart && !settled ? 3 : by_rows && by_cols ? 1 : 0.5;
+        /* a vector's are used one after the other; quotients of a Define wait for nothing, so that all are made beside a product
+         * of warpgroups */
+        bool quotients = !read->element && !read->place && by_cols && c->groups && step->class == OPC_DEFINE;
+        double weight = quotients ? 1.25 : read->apart && !settled ? 3 : by_rows && by_cols ? 1 : 0.5;
 
         n += weight * plan_registers(c, by_rows ? rows : 1, by_cols ? cols : 1) / (by_cols ? sharing(step, read) : 1);
         stepped |= read->stepped && step->class == OPC_MASK;

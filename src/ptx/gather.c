@@ -172,11 +172,11 @@ const char *ga_address(Emitter *e, const TileOp *op, Bases *b, const Aff **coord
     return stepped(e, &own, own.address, steps);
 }
 
-/* Where coordinates say. Of elements that have an address each, a role makes those of a few at once. */
+/* Where coordinates say. Of elements that have an address each, a role that prepares tiles makes those of a few at once. */
 static void gather_placed(Emitter *e, const TileOp *op)
 {
     enum { FEW = 8 };
-    bool scattered = e->each && e->role && tile_is_scattered(op), apart = scattered || tile_is_strided(op);
+    bool scattered = e->each && e->role && e->room == ROOM_SCARCE && tile_is_scattered(op), apart = scattered || tile_is_strided(op);
     const int *f = e->frags[op->results[0]->id].f;
     int n = e->frags[op->results[0]->id].n;
     const Aff ***coords = arena_array(e->arena, const Aff **, n);

@@ -584,10 +584,12 @@ static bool keep_together(Cutter *c, const Goal *goal, const Goal *read)
     for (int i = 0; i < read->n; i++)
         if (!cut_has_shape(c, read->values[i]) || in_goal(goal, read->values[i]))
             return false;
-    if (cut_together(c, read) && cut_solve(c, goal))
-        return true;
-    c->program->units.len = units;
-    c->kept.len = kept;
+    for (int i = 0; i < 2; i++) {
+        if (cut_together(c, read, i == 1) && cut_solve(c, goal))
+            return true;
+        c->program->units.len = units;
+        c->kept.len = kept;
+    }
     return false;
 }
 

@@ -75,8 +75,9 @@ DefValue *cut_as_wanted(const Def *def, DefValue *total);
 /* Adds a kernel for the first values that leaves what the others need of it, if there is anything, and can be such a kernel. What
  * is kept stays so if not. */
 bool cut_share(Cutter *c, const Goal *first, const Goal *rest);
-/* Adds a kernel for the first of these values, and for those of its rows that are made of the same products; likewise. */
-bool cut_together(Cutter *c, const Goal *values);
+/* Adds a kernel for the first of these values, and for those of its rows that are made of the same products, or, of each other,
+ * one of which is made of the other; likewise. */
+bool cut_together(Cutter *c, const Goal *values, bool of_each_other);
 
 /* What is made of the definition as products see its tensors, or, where that cannot be put back or is nothing, as it is
  * written. n_values: ids of its values are less. NULL: nothing is made of either. */

@@ -8,7 +8,7 @@
  *   ColSum (dY * X * r) and get dg
  *
  * Likewise values that must be in memory, since elements of them are read, come out of one kernel where they are made of the same
- * products.
+ * products, or one of the other, as a mean and a variance are.
  */
 #include "fuse/cutter.h"
 
@@ -107,18 +107,24 @@ bool cut_share(Cutter *c, const Goal *first, const Goal *rest)
     return cut_attempt(c, &both, false);
 }
 
-bool cut_together(Cutter *c, const Goal *values)
+/* Of two values with the same rows: what the one is made of the other has at hand. */
+static bool belongs(Cutter *c, const Goal *left, DefValue *value, bool of_each_other)
+{
+    Goal one = {.values = &value, .n = 1};
+    Sharing s = {c, cut_needed_for(c, left), cut_needed_for(c, &one)};
+    bool depends = s.here[value->id] || s.there[left->values[0]->id];
+
+    return flow_same_rows(left->values[0], value) && (of_each_other ? depends : !depends && shares_products(&s, false));
+}
+
+bool cut_together(Cutter *c, const Goal *values, bool of_each_other)
 {
     Goal left = {.values = arena_array(c->arena, DefValue *, values->n), .keeps = true};
 
     left.values[left.n++] = values->values[0];
-    for (int i = 1; i < values->n; i++) {
-        Goal one = {.values = &values->values[i], .n = 1};
-        Sharing s = {c, cut_needed_for(c, &left), cut_needed_for(c, &one)};
-
-        if (flow_same_rows(values->values[0], values->values[i]) && !s.here[values->values[i]->id] && !s.there[left.values[0]->id] && shares_products(&s, false))
+    for (int i = 1; i < values->n; i++)
+        if (belongs(c, &left, values->values[i], of_each_other))
             left.values[left.n++] = values->values[i];
-    }
     if (left.n == 1)
         return false;
     keep(c, &left);

@@ -457,17 +457,85 @@ static bool cut_at(Cutter *c, const Goal *goal, DefValue *value, bool again)
     return false;
 }
 
+/* What a search has added: kernels, and what they leave. */
+typedef struct Found {
+    int units_from, kept_from;
+    VEC(Unit *) units;
+    VEC(Kept) kept;
+} Found;
+
+static Found found_since(Cutter *c, int units, int kept)
+{
+    Found found = {.units_from = units, .kept_from = kept};
+
+    for (int i = units; i < c->program->units.len; i++)
+        vec_push(c->arena, &found.units, c->program->units.data[i]);
+    for (int i = kept; i < c->kept.len; i++)
+        vec_push(c->arena, &found.kept, c->kept.data[i]);
+    return found;
+}
+
+static void take_back(Cutter *c, const Found *found)
+{
+    c->program->units.len = found->units_from;
+    c->kept.len = found->kept_from;
+}
+
+/* The same kernels, but without one of the cuts; the last one repeats no products for that. */
+static bool solve_without(Cutter *c, const Goal *goal, const Found *found, int cut)
+{
+    take_back(c, found);
+    for (int i = 0; i < found->kept.len; i++) {
+        DefValue *value = (DefValue *)found->kept.data[i].value;
+        Goal own = {.values = &value, .n = 1, .keeps = true};
+
+        if (i == cut)
+            continue;
+        Kept kept = cut_keep(c, value);
+        vec_push(c->arena, &c->kept, kept);
+        if (!attempt_either(c, &own))
+            return false;
+    }
+    return cut_attempt(c, goal, false);
+}
+
+/* Cuts are tried smallest first, and the first ones may not have helped: what fits without them does without. */
+static void drop_needless(Cutter *c, const Goal *goal, int units, int kept)
+{
+    Found found = found_since(c, units, kept);
+
+    for (int i = 0; i < found.kept.len; i++)
+        if (found.kept.data[i].value->is_output)
+            return;
+    for (int i = 0; i < found.kept.len;) {
+        if (solve_without(c, goal, &found, i) && c->program->units.len < units + found.units.len)
+            found = found_since(c, units, kept);
+        else
+            i++;
+    }
+    take_back(c, &found);
+    for (int i = 0; i < found.units.len; i++)
+        vec_push(c->arena, &c->program->units, found.units.data[i]);
+    for (int i = 0; i < found.kept.len; i++)
+        vec_push(c->arena, &c->kept, found.kept.data[i]);
+}
+
 /* The smallest cut after which one kernel is left; else the smallest after which
  * there are more, each by a cut of its own. */
 static bool try_cuts(Cutter *c, const Goal *goal, double from, double to)
 {
     const Candidates list = candidates(c, goal);
+    int units = c->program->units.len, kept = c->kept.len;
 
     for (int again = 0; again < 2; again++)
-        for (int i = 0; i < list.len; i++)
-            if (list.data[i].elements >= from && list.data[i].elements < to &&
-                cut_at(c, goal, list.data[i].value, again))
-                return true;
+        for (int i = 0; i < list.len; i++) {
+            if (list.data[i].elements < from || list.data[i].elements >= to ||
+                !cut_at(c, goal, list.data[i].value, again))
+                continue;
+            if (again)
+                drop_needless(c, goal, units, kept);
+            return true;
+        }
     return false;
 }
 

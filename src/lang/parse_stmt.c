@@ -395,10 +395,11 @@ static Stmt *parse_assign(Parser *p, Stmt *s, Block *out)
  * dimensions of one size it goes. */
 static void refuse_size(Parser *p, const char *position)
 {
-    TokenKind next = p->tok.kind == TOK_NAME ? peek(p).kind : p->tok.kind;
+    Token next = p->tok.kind == TOK_NAME ? peek(p) : p->tok;
+    bool divides = next.kind == TOK_NAME && (next.word == WORD_DIV || next.word == WORD_MOD);
     int start = p->tok.start;
 
-    if (next != TOK_INT && next != TOK_LPAREN && (next < TOK_PLUS || next > TOK_POWER))
+    if (next.kind != TOK_INT && next.kind != TOK_LPAREN && (next.kind < TOK_PLUS || next.kind > TOK_POWER) && !divides)
         return;
     parse_expr(p);
     Span span = {start, p->prev_end};

@@ -684,6 +684,9 @@ bool flow_reserves(const Flow *flow, const char *name)
 
     if (def_dim(def, name) || def_input(def, name) || def_output(def, name))
         return true;
+    for (int i = 0; i < def->taken.len; i++)
+        if (strcmp(def->taken.data[i], name) == 0)
+            return true;
     for (int i = 0; i < flow->axes.len; i++) {
         const Axis *axis = flow->axes.data[i];
 

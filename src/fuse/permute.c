@@ -292,6 +292,7 @@ static void stand_in(Remade *r, const DefOp *op, bool output)
     seen->is_input = !output;
     seen->is_output = output;
     tensor->is_input = tensor->is_output = false;
+    vec_push(r->arena, &r->def->taken, tensor->name);
     if (output)
         replace(r->def->outputs.data, r->def->outputs.len, tensor, seen);
     else

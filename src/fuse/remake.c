@@ -60,6 +60,7 @@ Remade flow_remake(Arena *arena, const Def *from)
     ADD_TO_COPY(r.def->indices);
     ADD_TO_COPY(r.def->params);
     ADD_TO_COPY(r.def->consts);
+    ADD_TO_COPY(r.def->taken);
     return r;
 }
 

@@ -491,6 +491,7 @@ const Def *flow_view(Arena *arena, Syms *syms, const Def *def, Views *views)
             DefValue *seen = r.made[found.seen->id];
 
             vec_push(arena, &views->list, found);
+            vec_push(arena, &r.def->taken, found.tensor->name);
             seen->dtype = found.tensor->dtype;
             seen->is_input = true;
             seen->name = found.name;

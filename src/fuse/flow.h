@@ -178,6 +178,9 @@ bool flow_rounds_alike(const Remade *r);
  * elements and rows, where that is known how; itself, where it has none. */
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *written);
 
+/* base.c: the definition with powers of two of what is left of rows' largest as exponentials; itself, where it has none. */
+const Def *flow_in_natural_base(Arena *arena, const Def *def);
+
 /* ---- formula.c ------------------------------------------------------------- */
 
 /* The definition with formulas over elements of what it computes, where these stand at the place of the

@@ -253,13 +253,31 @@ static bool number_waits(const Form *form)
     return true;
 }
 
-/* Quotients by the sum of the gauge itself. It is 0 where nothing was summed, and so is what was accumulated then, or where
- * the row has but -inf, of which the definition makes no number. */
+static bool is_never_negative(const Node *node)
+{
+    static const OpId ops[] = {OP_EXP, OP_EXP2, OP_SQUARE, OP_ABS, OP_RELU, OP_SIGMOID};
+
+    while (node && node->kind == NODE_OP && (node->op == OP_CAST || (node->op == OP_MASK && node->has_else && node->otherwise >= 0)))
+        node = node->args[0].node;
+    for (size_t i = 0; node && node->kind == NODE_OP && i < TW_COUNT(ops); i++)
+        if (node->op == ops[i])
+            return true;
+    return false;
+}
+
+/* Quotients by the sum of the gauge itself, or of other numbers along the loop that are never negative. It is 0 where
+ * nothing was summed, and so is what was accumulated then, or where all of them are 0, or the row has but -inf, of which the
+ * definition makes no number. */
 static bool divides_its_sum(const Form *form, const Node *divisor)
 {
-    const Node *gauge = form->terms[0].tile->gauge;
+    const Node *gauge = form->terms[0].tile->gauge, *summed = divisor ? divisor->args[0].node : NULL;
 
-    return form->n == 1 && gauge && divisor && divisor->kind == NODE_STATE_SUM && divisor->args[0].node == gauge;
+    if (!summed || form->n > 1)
+        return false;
+    if (gauge)
+        return divisor->kind == NODE_STATE_SUM && summed == gauge;
+    return divisor->kind == NODE_REDUCE && divisor->op == OP_ROW_SUM && summed->col == form->terms[0].tile->col &&
+           is_never_negative(summed);
 }
 
 static Factor factor_of(const DefOp *op, const Form *form, const Side *by)

@@ -180,9 +180,10 @@ static void chosen_in_c(Line *l)
         const char *mark = strrchr(l->text, '?');
         if (!mark)
             return;
-        int at = (int)(mark - l->text), from = begin_of(l->text, at), colon = end_of(l->text, at + 1, true), to = end_of(l->text, colon + 1, false);
+        int at = (int)(mark - l->text), from = begin_of(l->text, at), colon = end_of(l->text, at + 1, true);
         if (l->text[colon] != ':')
             return;
+        int to = end_of(l->text, colon + 1, false);
         put(l, from, to, arena_printf(l->s->arena, "%swhere(%s, %s, %s)", l->text[from] == ' ' ? " " : "", part(l, from, at), part(l, at + 1, colon),
                                       part(l, colon + 1, to)));
     }

@@ -646,7 +646,7 @@ static const Mistake mistakes[] = {
     {"x = 1 2", TW0102, 1, 7, NULL},
     {"Index b over 16", TW0102, 1, 14, NULL},
     {"Index b over 2 * N", TW0102, 1, 14, NULL},
-    {"Index b over N div 2", TW0102, 1, 16, NULL},
+    {"Index b over N div 2", TW0102, 1, 14, NULL},
     {"x = K.Z", TW0102, 1, 7, NULL},
     {"3 = x", TW0102, 1, 1, NULL},
     {"for i = 0\nend", TW0102, 1, 10, NULL},

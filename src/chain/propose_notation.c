@@ -214,8 +214,8 @@ static void bits(Line *l)
         put(l, (int)(at - l->text), (int)(at - l->text) + 2, "div 2 **");
     while ((at = strstr(l->text, "<<")))
         put(l, (int)(at - l->text), (int)(at - l->text) + 2, "* 2 **");
-    for (int i = 1; l->text[i]; i++) {
-        bool alone = l->text[i] == '&' && l->text[i - 1] != '&' && l->text[i + 1] != '&';
+    for (int i = 0; l->text[i]; i++) {
+        bool alone = i > 0 && l->text[i] == '&' && l->text[i - 1] != '&' && l->text[i + 1] != '&';
         char *end = (char *)l->text + i;
         long mask = alone ? strtol(l->text + i + 1, &end, 10) : 0;
         if (mask > 0 && mask < INT32_MAX && (mask & (mask + 1)) == 0)
@@ -230,8 +230,8 @@ static void comparisons(Line *l)
 
     if (at)
         put(l, (int)(at - l->text), (int)(at - l->text) + 2, "!=");
-    for (int i = 1; l->text[i]; i++)
-        if (l->text[i] == '=' && !strchr("=<>!", l->text[i - 1]) && l->text[i + 1] != '=')
+    for (int i = 0; l->text[i]; i++)
+        if (i > 0 && l->text[i] == '=' && !strchr("=<>!", l->text[i - 1]) && l->text[i + 1] != '=')
             put(l, i, i + 1, "==");
 }
 

@@ -145,38 +145,53 @@ static Goal next_totals(const Cutter *c, const Goal *goal)
     return totals;
 }
 
-/* Moves outputs of these rows to the front of the totals; what is left of the goal. */
-static Goal with_outputs(const Cutter *c, const Goal *goal, Goal *totals)
+/* Outputs of the totals' rows, and with them those totals that the others need; what is left of the goal. */
+static Goal with_outputs(const Cutter *c, const Goal *goal, const Goal *totals, Goal *both)
 {
-    Goal rest = {.values = arena_array(c->arena, DefValue *, goal->n)}, both = {.keeps = true};
+    Goal rest = {.values = arena_array(c->arena, DefValue *, goal->n)};
 
-    both.values = arena_array(c->arena, DefValue *, goal->n + totals->n);
+    *both = (Goal){.values = arena_array(c->arena, DefValue *, goal->n + totals->n), .keeps = true};
     for (int i = 0; i < goal->n; i++)
         if (flow_same_rows(goal->values[i], totals->values[0]))
-            both.values[both.n++] = goal->values[i];
+            both->values[both->n++] = goal->values[i];
         else
             rest.values[rest.n++] = goal->values[i];
+    const bool *needed = cut_needed_for(c, &rest);
     for (int i = 0; i < totals->n; i++)
-        both.values[both.n++] = totals->values[i];
-    *totals = both;
+        if (needed[totals->values[i]->id])
+            both->values[both->n++] = totals->values[i];
     return rest;
+}
+
+/* A kernel that leaves what the goal does not ask for, for those behind it. */
+static bool leave_all(Cutter *c, const Goal *goal, const Goal *values)
+{
+    int before = c->kept.len;
+
+    for (int i = 0; i < values->n; i++) {
+        bool asked = false;
+        for (int k = 0; k < goal->n; k++) asked |= goal->values[k] == values->values[i];
+        if (asked)
+            continue;
+        Kept kept = cut_keep(c, values->values[i]);
+        vec_push(c->arena, &c->kept, kept);
+    }
+    if (cut_attempt(c, values, false))
+        return true;
+    c->kept.len = before;
+    return false;
 }
 
 /* A kernel for totals, if there can be one, that leaves outputs of their rows as well; what is left of the goal is rest's then. */
 static bool leave(Cutter *c, const Goal *goal, const Goal *totals, Goal *rest)
 {
-    Goal both = *totals, others = with_outputs(c, goal, &both);
+    Goal both, others = with_outputs(c, goal, totals, &both);
 
-    for (int i = 0; i < totals->n; i++) {
-        Kept kept = cut_keep(c, totals->values[i]);
-
-        vec_push(c->arena, &c->kept, kept);
-    }
     *rest = others;
-    if (both.n > totals->n && cut_attempt(c, &both, false))
+    if (others.n < goal->n && leave_all(c, goal, &both))
         return true;
     *rest = *goal;
-    return cut_attempt(c, totals, false);
+    return leave_all(c, goal, totals);
 }
 
 bool cut_at_totals(Cutter *c, const Goal *goal)

@@ -10,6 +10,7 @@
 typedef struct Search {
     const TileProgram *program;
     bool *made;    /* by value id: of the values in question */
+    bool sums;     /* only what is added to them, or multiplies them, is followed, up to outputs */
     bool changed, stored;
 } Search;
 
@@ -51,6 +52,12 @@ static void follow_yield(Search *s, const TileOp *owner, const TileBlock *region
     }
 }
 
+/* A logarithm or a quotient of sums shows less of them. */
+static bool keeps_sums(const TileOp *op)
+{
+    return op->kind != TILE_ELEMENT || op->op == OP_ADD || op->op == OP_MULTIPLY || op->op == OP_FMA;
+}
+
 static void follow_block(Search *s, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -61,19 +68,31 @@ static void follow_block(Search *s, const TileBlock *block)
             follow_block(s, op->regions[r]);
             follow_yield(s, op, op->regions[r]);
         }
-        if (op->n_regions > 0 || op->kind == TILE_SOFTMAX || !takes_marked(s, op)) continue;
-        if (op->kind == TILE_STORE && is_in_full(op->tensor)) s->stored |= !op->tensor->workspace || program_shows(s->program);
+        if (op->n_regions > 0 || op->kind == TILE_SOFTMAX || !takes_marked(s, op) || (s->sums && !keeps_sums(op))) continue;
+        if (op->kind == TILE_STORE && is_in_full(op->tensor)) s->stored |= !op->tensor->workspace || (!s->sums && program_shows(s->program));
         for (int k = 0; k < op->n_results; k++) mark(s, op->results[k]);
     }
+}
+
+static bool is_stored(Search *s, const TileKernel *kernel)
+{
+    do {
+        s->changed = false;
+        follow_block(s, kernel->body);
+    } while (s->changed && !s->stored);
+    return s->stored;
 }
 
 bool shown_in_full(const TileProgram *program, const TileKernel *kernel, TileValue *const *values, int n)
 {
     Search s = {.program = program, .made = arena_array(program->arena, bool, kernel->next_value)};
     for (int i = 0; i < n; i++) mark(&s, values[i]);
-    do {
-        s.changed = false;
-        follow_block(&s, kernel->body);
-    } while (s.changed && !s.stored);
-    return s.stored;
+    return is_stored(&s, kernel);
+}
+
+bool shown_as_sum(const TileProgram *program, const TileKernel *kernel, const TileValue *sum)
+{
+    Search s = {.program = program, .made = arena_array(program->arena, bool, kernel->next_value), .sums = true};
+    mark(&s, sum);
+    return is_stored(&s, kernel);
 }

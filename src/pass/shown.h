@@ -7,4 +7,7 @@
 /* Whether an output in fp32 is made of one of these values without a rounding to fewer bits. */
 bool shown_in_full(const TileProgram *program, const TileKernel *kernel, TileValue *const *values, int n);
 
+/* Whether an output of fp32 is a sum that it is part of, times factors, rather than its logarithm or a quotient. */
+bool shown_as_sum(const TileProgram *program, const TileKernel *kernel, const TileValue *sum);
+
 #endif

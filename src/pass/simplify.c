@@ -4,7 +4,7 @@
  *   sigmoid(x)                ->  1 - e / (1 + e)        e = exp(-x) < 1, else 1 / (1 + e): where it is subtracted from a number
  *   a op b                    ->  their result           a, b numbers
  *   x + 0                     ->  x                      where the signs of zeros do not matter
- *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers; not of weights in 8 bits
+ *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers; not of weights in 8 bits, or whose sum is shown
  *   (x * a) * b               ->  x * (a b)              a, b numbers
  *   (x * v) * w               ->  x * (v w)              x a matrix, v and w vectors or scalars
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
@@ -228,19 +228,21 @@ static const TileOp *only_element(Rewriter *rw, const TileValue *v, OpId op)
     return uses.len == 1 && uses.data[0]->kind == TILE_ELEMENT && uses.data[0]->op == op ? uses.data[0] : NULL;
 }
 
-/* Whether exponentials of it are rounded to 8 bits, and summed as they were: then the largest is to be 1, as a difference gives
- * it, and not what is left of two products that are rounded differently. */
-static bool is_exponent_of_bytes(Rewriter *rw, const TileValue *exponent)
+/* Whether exponentials of it are rounded to 8 bits, and summed as they were, or an output is their sum: then the largest is to be 1, as a
+ * difference gives it, and not what is left of two products that are rounded differently. */
+static bool is_exact_exponent(Rewriter *rw, const TileValue *exponent)
 {
     const TileOp *power = only_element(rw, exponent, OP_EXP2);
-    bool rounded = false, summed = false;
+    bool rounded = false, summed = false, shown = false;
     Uses uses = rw_uses(rw->program->arena, rw->kernel->body, power ? power->results[0] : exponent);
     for (int i = 0; power && i < uses.len; i++) {
         const TileOp *use = uses.data[i];
+        bool sums = use->kind == TILE_REDUCE && use->op == OP_ROW_SUM;
         rounded |= use->kind == TILE_RESHAPE && dtype_bytes(use->results[0]->type.dtype) == 1;
-        summed |= use->kind == TILE_REDUCE && use->op == OP_ROW_SUM;
+        summed |= sums;
+        shown |= sums && shown_as_sum(rw->program, rw->kernel, use->results[0]);
     }
-    return rounded && summed;
+    return shown || (rounded && summed);
 }
 
 static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
@@ -253,7 +255,7 @@ static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
     if (!difference || is_matrix(difference->args[1]) || !is_matrix(difference->args[0])) return NULL;
     double shift;
     bool shifted = rw_number(difference->args[1], &shift);
-    if (!shifted && (range_has_large(difference->args[0]) || is_exponent_of_bytes(rw, op->results[0]))) return NULL;
+    if (!shifted && (range_has_large(difference->args[0]) || is_exact_exponent(rw, op->results[0]))) return NULL;
     TileValue *x = times(rw, difference->args[0], number);
     TileValue *v = times(rw, difference->args[1], number);
     return rw_binary(rw, OP_SUBTRACT, x, v);
@@ -364,7 +366,7 @@ static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
     if (!scaled_by(op->args[0], &x, &number)) return NULL;
     TileValue *addend = op->args[1];
     const TileOp *scaled = op->op == OP_SUBTRACT ? only_element(rw, op->results[0], OP_MULTIPLY) : NULL;
-    bool first = op->op == OP_SUBTRACT && (range_has_large(op->args[0]) || (scaled && is_exponent_of_bytes(rw, scaled->results[0])));
+    bool first = op->op == OP_SUBTRACT && (range_has_large(op->args[0]) || (scaled && is_exact_exponent(rw, scaled->results[0])));
     if (first) return after_rounding(rw, x, number, addend);
     if (op->op == OP_SUBTRACT) addend = rw_unary(rw, OP_NEGATE, addend);
     TileValue *args[] = {x, rw_fill(rw, number), addend};

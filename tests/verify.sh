@@ -26,4 +26,15 @@ sed 's/Log X/Log X2/; s/  Compute/  Compute Square X and get X1\n  Compute Negat
 expect 'a definition that gives no number of any data' 0 "$tw" gen "$dir/none.tl" --target sm_80 --cubin=never -o "$dir/n"
 expect 'is verified by nothing' 1 "$tw" verify "$dir/n/logs.sm_80.ptx" --bind M=5 --bind N=40
 verdict 'which is said' 'in_out "WRONG: the definition gives no number here, and nothing could be compared"'
+
+cat >"$dir/roots.tl" <<'TL'
+Operator roots
+  Input  X (M, N)
+  Output Y (M, N)
+  Compute Define Y (M, N) as X[row, col] * sqrt(N - 20)
+end
+TL
+expect 'a definition that gives no number at some shapes' 0 "$tw" gen "$dir/roots.tl" --target sm_80 --cubin=never -o "$dir/r"
+expect 'is verified by the others' 0 "$tw" verify "$dir/r/roots.sm_80.ptx" --bind M=5 --bind N=40
+verdict 'and where it gives none, that is said' 'in_out " 0 wrong" && in_out "the definition gives no number here"'
 finish

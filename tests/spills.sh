@@ -22,39 +22,35 @@ clean()
     fi
 }
 
-# whole NAME TARGET OPTIONS...: no entry of tests/gen/NAME.tl spills, and no products wait for each other (C75xx)
-whole()
+# unspilled WITHOUT SAID NAME TARGET OPTIONS...: of what ptxas says of tests/gen/NAME.tl, without what a sed script takes away, nothing is of spills,
+# or of products that wait for each other (C75xx)
+unspilled()
 {
     n=$((n + 1))
-    file=tests/gen/$1.tl target=$2
-    shift 2
+    without=$1 said=$2 file=tests/gen/$3.tl target=$4
+    shift 4
     rm -f "$dir"/*
     if "$tw" gen "$file" --target "$target" "$@" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null &&
-        ptxas -v -arch="$target" "$dir"/*.ptx -o /dev/null >"$dir/out" 2>&1 && ! grep -E 'C75|[1-9][0-9]* bytes spill' "$dir/out" >"$dir/bad"; then
-        echo "ok $n - $file $target $*"
+        ptxas -v -arch="$target" "$dir"/*.ptx -o /dev/null >"$dir/out" 2>&1 &&
+        ! sed "$without" "$dir/out" | grep -E 'C75|[1-9][0-9]* bytes spill' >"$dir/bad"; then
+        echo "ok $n - $file $target $*$said"
     else
-        echo "not ok $n - $file $target $*"
+        echo "not ok $n - $file $target $*$said"
         sed 's/^/# /' "$dir/out"
         bad=1
     fi
 }
 
-# fast NAME TARGET OPTIONS...: the entry for aligned rows of tests/gen/NAME.tl does not
+# whole NAME TARGET OPTIONS...: no entry spills
+whole()
+{
+    unspilled '' '' "$@"
+}
+
+# fast NAME TARGET OPTIONS...: the entry for aligned rows does not
 fast()
 {
-    n=$((n + 1))
-    file=tests/gen/$1.tl target=$2
-    shift 2
-    rm -f "$dir"/*
-    if "$tw" gen "$file" --target "$target" "$@" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null &&
-        ptxas -v -arch="$target" "$dir"/*.ptx -o /dev/null >"$dir/out" 2>&1 &&
-        ! sed "/entry function '[^']*_any'/,/spill/d" "$dir/out" | grep -E 'C75|[1-9][0-9]* bytes spill' >"$dir/bad"; then
-        echo "ok $n - $file $target $* in the entry for aligned rows"
-    else
-        echo "not ok $n - $file $target $* in the entry for aligned rows"
-        sed 's/^/# /' "$dir/out"
-        bad=1
-    fi
+    unspilled "/entry function '[^']*_any'/,/spill/d" ' in the entry for aligned rows' "$@"
 }
 
 # again NAME TARGET OPTIONS...: what ptxas would spill of tests/gen/NAME.tl it does not spill of what tw chooses then

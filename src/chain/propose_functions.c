@@ -56,7 +56,7 @@ static bool read_call(Suggester *s, const char *text, int start, Called *call)
 {
     int end = start;
 
-    while (isalnum((unsigned char)text[end]) || text[end] == '_')
+    while (is_name_char(text[end]))
         end++;
     *call = (Called){.name = arena_strndup(s->arena, text + start, (size_t)(end - start)), .whole = {start, end}};
     return end > start && text[end] == '(' && read_operands(text, end, call);
@@ -152,7 +152,7 @@ static const char *expanded(Suggester *s, const char *text, Span span, int depth
     Called call;
 
     for (int at = span.start; at < span.end;) {
-        bool word = (isalpha((unsigned char)text[at]) || text[at] == '_') && (at == 0 || !(isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_'));
+        bool word = (isalpha((unsigned char)text[at]) || text[at] == '_') && (at == 0 || !is_name_char(text[at - 1]));
         const char *formula = word && depth < SUGGEST_MAX_DEPTH && read_call(s, text, at, &call) ? formula_of(s, &call) : NULL;
         if (!formula) {
             str_addc(&out, text[at++]);

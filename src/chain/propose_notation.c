@@ -20,17 +20,12 @@ typedef struct Line {
     const char *text;
 } Line;
 
-static bool in_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 /* Whether a word stands there, by itself. */
 static bool is_word(const char *text, int at, const char *word)
 {
     size_t len = strlen(word);
 
-    return strncmp(text + at, word, len) == 0 && (at == 0 || !(in_name(text[at - 1]) || text[at - 1] == '.')) && !in_name(text[at + (int)len]);
+    return strncmp(text + at, word, len) == 0 && (at == 0 || !(is_name_char(text[at - 1]) || text[at - 1] == '.')) && !is_name_char(text[at + (int)len]);
 }
 
 /* The text from `from` up to `to` becomes another. */
@@ -108,7 +103,7 @@ static int begin_of_element(const char *text, int at)
             depth += closes(text[at]) - opens(text[at]);
         } while (at > 0 && depth > 0);
     }
-    while (at > 0 && (in_name(text[at - 1]) || text[at - 1] == '.'))
+    while (at > 0 && (is_name_char(text[at - 1]) || text[at - 1] == '.'))
         at--;
     return at;
 }
@@ -119,10 +114,10 @@ static int begin_of_element(const char *text, int at)
 static void bases(Line *l)
 {
     for (int at = 0; l->text[at]; at++) {
-        bool begins = l->text[at] == '0' && (l->text[at + 1] | 0x20) == 'x' && (at == 0 || !in_name(l->text[at - 1]));
+        bool begins = l->text[at] == '0' && (l->text[at + 1] | 0x20) == 'x' && (at == 0 || !is_name_char(l->text[at - 1]));
         char *end = (char *)l->text + at;
         unsigned long number = begins ? strtoul(l->text + at, &end, 16) : 0;
-        if (begins && !in_name(*end) && number <= INT32_MAX)
+        if (begins && !is_name_char(*end) && number <= INT32_MAX)
             put(l, at, (int)(end - l->text), arena_printf(l->s->arena, "%lu", number));
     }
 }
@@ -145,7 +140,7 @@ static void casts(Line *l)
 
     for (int at = 0; l->text[at]; at++)
         for (size_t i = 0; i < TW_COUNT(words); i++)
-            if (strncmp(l->text + at, words[i], strlen(words[i])) == 0 && (at == 0 || !in_name(l->text[at - 1])))
+            if (strncmp(l->text + at, words[i], strlen(words[i])) == 0 && (at == 0 || !is_name_char(l->text[at - 1])))
                 put(l, at, at + (int)strlen(words[i]), "");
 }
 
@@ -159,7 +154,7 @@ static void coordinates(Line *l)
         put(l, (int)(at - l->text), (int)(at - l->text) + 2, ", ");
     for (int i = 0; l->text[i]; i++) {
         int from = i, to = i;
-        while (from > 0 && in_name(l->text[from - 1]))
+        while (from > 0 && is_name_char(l->text[from - 1]))
             from--;
         if (l->text[i] != '(' || from == i || !cuts_tensor(&cuts, part(l, from, i)))
             continue;
@@ -252,7 +247,7 @@ static void methods(Line *l)
 {
     for (int at = 0; l->text[at]; at++) {
         int end = at + 1;
-        while (in_name(l->text[end]))
+        while (is_name_char(l->text[end]))
             end++;
         if (l->text[at] != '.' || strncmp(l->text + end, "()", 2) != 0 || end == at + 1)
             continue;
@@ -283,7 +278,7 @@ static void elements(Line *l)
     if (!as || l->s->unit->kind != UNIT_OPERATOR)
         return;
     for (int at = (int)(as - l->text) + 4, end; l->text[at]; at = end > at ? end : at + 1) {
-        for (end = at; in_name(l->text[end]); end++)
+        for (end = at; is_name_char(l->text[end]); end++)
             ;
         if (end > at && l->text[end] != '[' && l->text[end] != '(' && !isdigit((unsigned char)l->text[at]) && has_elements(l, part(l, at, end))) {
             put(l, end, end, "[...]");

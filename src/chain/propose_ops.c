@@ -140,7 +140,7 @@ static const Stmt *statement_of(Suggester *s)
 static bool is_called(const Stmt *stmt, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (suggest_same_letters(stmt->op_name, names[i]))
+        if (op_same_letters(stmt->op_name, names[i]))
             return true;
     return false;
 }
@@ -296,7 +296,7 @@ bool propose_same_operation(Suggester *s)
     Stmt *changed = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->op_known ? suggest_like(s, s->stmt) : NULL;
 
     for (size_t i = 0; changed && i < TW_COUNT(same); i++)
-        if (suggest_same_letters(s->stmt->op_name, same[i].name)) {
+        if (op_same_letters(s->stmt->op_name, same[i].name)) {
             changed->op = same[i].op;
             changed->op_known = true;
             changed->op_name = op_info(same[i].op)->name;
@@ -331,7 +331,7 @@ static int nothing_in(const Stmt *stmt)
     bool fits = stmt && stmt->kind == STMT_COMPUTE && !stmt->op_known && stmt->n_args && stmt->result != RESULT_ACCUMULATE;
 
     for (size_t i = 0; fits && i < TW_COUNT(NOTHING); i++)
-        if (suggest_same_letters(stmt->op_name, NOTHING[i].name))
+        if (op_same_letters(stmt->op_name, NOTHING[i].name))
             return (int)i;
     return -1;
 }
@@ -460,7 +460,7 @@ bool propose_halves(Suggester *s)
 {
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1 && s->stmt->dest && s->stmt->args[0]->kind == EXPR_NAME ? s->stmt : NULL;
     Cuts cuts = cuts_of(s);
-    const Stmt *x = stmt && suggest_same_letters(stmt->op_name, "RotateHalf") ? cuts_tensor(&cuts, stmt->args[0]->name) : NULL;
+    const Stmt *x = stmt && op_same_letters(stmt->op_name, "RotateHalf") ? cuts_tensor(&cuts, stmt->args[0]->name) : NULL;
     Str shape = str_new(s->arena);
 
     if (!x || x->n_shape < 1)

@@ -453,19 +453,6 @@ bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label)
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-/* The letters alone count: `leaky_relu` is LeakyRelu. */
-bool suggest_same_letters(const char *a, const char *b)
-{
-    for (;; a++, b++) {
-        while (*a == '_')
-            a++;
-        if ((*a | 0x20) != (*b | 0x20))
-            return !*a && !*b;
-        if (!*a)
-            return true;
-    }
-}
-
 bool suggest_among(const char *name, const char *words)
 {
     char word[32];
@@ -473,7 +460,7 @@ bool suggest_among(const char *name, const char *words)
     for (size_t n; *words; words += n + (words[n] == ' ')) {
         n = strcspn(words, " ");
         snprintf(word, sizeof word, "%.*s", (int)n, words);
-        if (suggest_same_letters(name, word))
+        if (op_same_letters(name, word))
             return true;
     }
     return false;

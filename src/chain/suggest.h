@@ -70,7 +70,6 @@ const char *suggest_text(Suggester *s, const Stmt *stmt);
 /* The statement's whole line where nothing else stands in it. */
 Span suggest_line(const Suggester *s, Span span);
 const char *suggest_words(Suggester *s, const char *text, const char *from, const char *to); /* words that are `from`, as `to` */
-bool suggest_same_letters(const char *a, const char *b); /* but for underscores, and whatever their case */
 bool suggest_among(const char *name, const char *words); /* whether it is one of the words, which spaces part */
 int suggest_alike(const char *a, const char *b); /* letters that two names begin with */
 int suggest_line_start(const Suggester *s, int offset);

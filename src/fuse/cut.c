@@ -52,7 +52,7 @@ bool cut_is_kept(const Cutter *c, const DefValue *value)
     return find_kept(c, value) != NULL;
 }
 
-static bool in_goal(const Goal *goal, const DefValue *value)
+bool cut_in_goal(const Goal *goal, const DefValue *value)
 {
     for (int i = 0; i < goal->n; i++)
         if (goal->values[i] == value)
@@ -71,7 +71,7 @@ bool *cut_needed_for(const Cutter *c, const Goal *goal)
     for (int i = c->def->ops.len - 1; i >= 0; i--) {
         const DefOp *op = c->def->ops.data[i];
 
-        if (!needed[op->result->id] || (find_kept(c, op->result) && !in_goal(goal, op->result)))
+        if (!needed[op->result->id] || (find_kept(c, op->result) && !cut_in_goal(goal, op->result)))
             continue;
         for (int k = 0; k < op->n_args; k++)
             if (op->args[k].value)
@@ -95,7 +95,7 @@ typedef struct Excerpt {
 
 static DefValue *copy_value(Excerpt *x, const DefValue *value)
 {
-    const Kept *kept = in_goal(x->goal, value) && !x->goal->keeps ? NULL : find_kept(x->c, value);
+    const Kept *kept = cut_in_goal(x->goal, value) && !x->goal->keeps ? NULL : find_kept(x->c, value);
     DefValue *copy = arena_new_of(x->c->arena, DefValue);
 
     *copy = *value;
@@ -168,7 +168,7 @@ static Excerpt excerpt(const Cutter *c, const Goal *goal)
 
         if (!needed[op->result->id])
             continue;
-        if (find_kept(c, op->result) && !in_goal(goal, op->result))
+        if (find_kept(c, op->result) && !cut_in_goal(goal, op->result))
             add_input(&x, op->result);
         else
             add_op(&x, op);
@@ -212,7 +212,7 @@ static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)
     str_addc(&key, ':');
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefValue *value = c->def->ops.data[i]->result;
-        const Kept *kept = needed[value->id] && !in_goal(goal, value) ? find_kept(c, value) : NULL;
+        const Kept *kept = needed[value->id] && !cut_in_goal(goal, value) ? find_kept(c, value) : NULL;
 
         if (kept)
             str_printf(&key, " %d %s", value->id, dtype_name(kept->dtype));
@@ -428,7 +428,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         DefValue *value = c->def->ops.data[i]->result;
         Goal cut = {.values = &value, .n = 1};
 
-        if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) && (!c->copies || is_copy(value)) &&
+        if (needed[value->id] && !find_kept(c, value) && !cut_in_goal(goal, value) && (!c->copies || is_copy(value)) &&
             cut_has_shape(c, value) && !repeated_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }
@@ -580,10 +580,10 @@ static Goal read_by_elements(const Cutter *c, const Goal *goal)
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
 
-        if (!needed[op->result->id] || (find_kept(c, op->result) && !in_goal(goal, op->result)))
+        if (!needed[op->result->id] || (find_kept(c, op->result) && !cut_in_goal(goal, op->result)))
             continue;
         for (int k = 0; k < op->reads.len; k++)
-            if (op->reads.data[k].value->op && !find_kept(c, op->reads.data[k].value) && !in_goal(&read, op->reads.data[k].value))
+            if (op->reads.data[k].value->op && !find_kept(c, op->reads.data[k].value) && !cut_in_goal(&read, op->reads.data[k].value))
                 read.values[read.n++] = op->reads.data[k].value;
     }
     return read;
@@ -630,7 +630,7 @@ static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
     Goal cut = {.values = &value, .n = 1};
     DefValue *product = repeated_product(c, goal, &cut);
 
-    bool output = !product && !goal->keeps && in_goal(goal, value) && value->dtype == DT_F32 && cut_has_shape(c, value);
+    bool output = !product && !goal->keeps && cut_in_goal(goal, value) && value->dtype == DT_F32 && cut_has_shape(c, value);
     if (output && keep_as_output(c, goal, value))
         return true;
 
@@ -650,7 +650,7 @@ static bool keep_together(Cutter *c, const Goal *goal, const Goal *read)
     int units = c->program->units.len, kept = c->kept.len;
 
     for (int i = 0; i < read->n; i++)
-        if (!cut_has_shape(c, read->values[i]) || in_goal(goal, read->values[i]))
+        if (!cut_has_shape(c, read->values[i]) || cut_in_goal(goal, read->values[i]))
             return false;
     for (int i = 0; i < 2; i++) {
         if (cut_together(c, read, i == 1) && cut_solve(c, goal))

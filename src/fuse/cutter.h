@@ -57,6 +57,7 @@ bool cut_is_little(const Def *def, const DefValue *value);
 /* A workspace's shape is declared. */
 bool cut_has_shape(const Cutter *c, const DefValue *value);
 /* The value as it would be kept. */
+bool cut_in_goal(const Goal *goal, const DefValue *value);
 Kept cut_keep(const Cutter *c, const DefValue *value);
 
 /* ---- totals.c */

@@ -169,9 +169,7 @@ static bool leave_all(Cutter *c, const Goal *goal, const Goal *values)
     int before = c->kept.len;
 
     for (int i = 0; i < values->n; i++) {
-        bool asked = false;
-        for (int k = 0; k < goal->n; k++) asked |= goal->values[k] == values->values[i];
-        if (asked)
+        if (cut_in_goal(goal, values->values[i]))
             continue;
         Kept kept = cut_keep(c, values->values[i]);
         vec_push(c->arena, &c->kept, kept);

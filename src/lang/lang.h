@@ -69,6 +69,7 @@ const OpInfo *op_info(OpId op);
 bool op_is_exponential(OpId op);                /* of each element, to any base */
 bool op_is_whole(OpId op);                      /* works on whole tensors alone, so in definitions */
 bool op_find(const char *name, OpId *op);       /* case-insensitive, knows synonyms */
+bool op_same_letters(const char *name, const char *op); /* but for underscores in the name, and whatever their case */
 const char *op_nearest(const char *name);       /* a likely meant name, or NULL */
 /* How to write what a word means that is no operation, but is often taken for one; or NULL. */
 const char *op_hint(const char *name);

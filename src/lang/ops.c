@@ -40,33 +40,28 @@ static const struct { const char *name; OpId op; } synonyms[] = {
     {"GreaterThan", OP_GREATER}, {"LessThan", OP_LESS},  {"GreaterOrEqual", OP_GREATER_EQUAL}, {"LessOrEqual", OP_LESS_EQUAL},
 };
 
-static bool same_name(const char *a, const char *b)
+/* `row_max` is RowMax: underscores do not count. */
+bool op_same_letters(const char *name, const char *op)
 {
-    return text_equal_nocase(a, b);
-}
-
-/* Also finds Row_Max and row-max style spellings: underscores do not count. */
-static bool same_letters(const char *a, const char *b)
-{
-    char plain[32];
-    size_t n = 0;
-
-    for (; *a && n + 1 < sizeof plain; a++)
-        if (*a != '_')
-            plain[n++] = *a;
-    plain[n] = '\0';
-    return !*a && same_name(plain, b);
+    for (;; name++, op++) {
+        while (*name == '_')
+            name++;
+        if ((*name | 0x20) != (*op | 0x20))
+            return !*name && !*op;
+        if (!*name)
+            return true;
+    }
 }
 
 bool op_find(const char *name, OpId *op)
 {
     for (int i = 0; i < OP_COUNT; i++)
-        if (same_letters(name, op_info((OpId)i)->name)) {
+        if (op_same_letters(name, op_info((OpId)i)->name)) {
             *op = (OpId)i;
             return true;
         }
     for (size_t i = 0; i < TW_COUNT(synonyms); i++)
-        if (same_letters(name, synonyms[i].name)) {
+        if (op_same_letters(name, synonyms[i].name)) {
             *op = synonyms[i].op;
             return true;
         }
@@ -134,7 +129,7 @@ const char *op_hint(const char *name)
 
     for (size_t i = 0; i < TW_COUNT(hints); i++)
         for (size_t k = 0; k < TW_COUNT(hints[i].names) && hints[i].names[k]; k++)
-            if (same_letters(name, hints[i].names[k]))
+            if (op_same_letters(name, hints[i].names[k]))
                 return hints[i].hint;
     return NULL;
 }

@@ -515,6 +515,7 @@ for k in 1 40 64 72 200; do
 done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
 right heads_packed_by_hand "--set D=64 --set q_heads=6 --set kv_heads=2" --bind batch=1 --bind q_len=33 --bind kv_len=101
+right types_of_the_kernel "--target sm_80" --bind tokens=33 --bind vocab=200
 right softmax_in_registers "--set N=24" --bind M=17
 try ../tests/gen/scores_of_heads --set H=4 --set D=64 --set b=1 --set q=40 --set kv=1
 try ../tests/gen/scores_of_heads --set H=4 --set D=64 --target sm_90a --bind b=1 --bind q=40 --bind kv=90

@@ -11,7 +11,8 @@
  *     ...                              Param window        <- taken, since some statement says `window` and
  *                                      ...                    nothing in the Kernel gives it a meaning
  *
- * and a Kernel that declares no tensor has those of the Operator that it copies.
+ * and a Kernel that declares no tensor has those of the Operator that it copies. The types that only Kernels say the
+ * Operator has as well.
  */
 #include "chain/chain.h"
 
@@ -158,12 +159,41 @@ static void take_tensors(Taker *t)
     }
 }
 
-/* A size that the Operator gives a number, and a sketch has in the shapes of its tensors alone, which say nothing else of it. */
-static bool is_size_alone(const Taker *t, const Stmt *s)
+/* Whether an operand is a part of a tile that ends at the size, `Q[:, 0:D]`. */
+static bool cuts_at(const Expr *e, const char *size)
+{
+    if (!e)
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if ((e->kind == EXPR_INDEX && expr_mentions(e->args[i], size)) || cuts_at(e->args[i], size))
+            return true;
+    return cuts_at(e->a, size) || cuts_at(e->b, size);
+}
+
+/* Whether tiles have the size, which is known when compiling then. */
+static bool has_tiles_of(const Block *block, const char *size)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool found = cuts_at(s->dest, size);
+
+        for (int k = 0; !is_tensor(s) && k < s->n_shape; k++)
+            found |= expr_mentions(s->shape[k], size);
+        for (int k = 0; s->kind == STMT_COMPUTE && k < s->n_args; k++)
+            found |= cuts_at(s->args[k], size);
+        if (found || has_tiles_of(&s->body, size) || has_tiles_of(&s->orelse, size))
+            return true;
+    }
+    return false;
+}
+
+/* A size that the Operator gives a number, and the Kernel has in the shapes of its tensors, which say nothing else of it: of a
+ * sketch any, of code one that tiles have. */
+static bool is_size(const Taker *t, const Stmt *s)
 {
     bool sized = false;
 
-    if (s->kind != STMT_PARAM || !s->value || !check_is_sketch(t->to))
+    if (s->kind != STMT_PARAM || !s->value || (!check_is_sketch(t->to) && !has_tiles_of(&t->to->body, s->name)))
         return false;
     for (int i = 0; i < t->to->body.len; i++) {
         const Stmt *own = t->to->body.data[i], *theirs = is_tensor(own) ? unit_tensor(t->from, own->name) : NULL;
@@ -183,7 +213,7 @@ static void take(Taker *t)
         const Stmt *s = t->from->body.data[i];
 
         bool said = is_told(s) && (block_mentions(&t->to->body, s->name) || sizes_taken(t, s->name));
-        bool size = is_told(s) && is_size_alone(t, s);
+        bool size = is_told(s) && is_size(t, s);
 
         if ((!said && !size) || t->taken[i] || (gives(&t->to->body, s->name) && !size))
             continue;
@@ -240,6 +270,52 @@ Program *kernels_complete(Arena *arena, Program *program, const Settings *settin
         vec_push(arena, &whole->units, unit);
     }
     return whole;
+}
+
+/* ---- what the Operator takes of them ------------------------------------------------------------ */
+
+static const TensorType *find_type(const TensorType *types, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(types[i].name, name) == 0)
+            return &types[i];
+    return NULL;
+}
+
+/* The tensor in the first Kernel that says its type; NULL: none does. */
+static const Stmt *typed_beside(const Program *program, const char *name)
+{
+    for (int i = 0; i < program->units.len; i++) {
+        const Stmt *s = program->units.data[i]->kind == UNIT_KERNEL ? unit_tensor(program->units.data[i], name) : NULL;
+
+        if (s && s->has_dtype)
+            return s;
+    }
+    return NULL;
+}
+
+const Unit *definition_typed(Arena *arena, const Program *program, const Unit *def, const TensorType *types, int n)
+{
+    Unit *typed = arena_new_of(arena, Unit);
+
+    *typed = *def;
+    typed->body = (Block){.comment = def->body.comment};
+    for (int i = 0; i < def->body.len; i++) {
+        Stmt *s = def->body.data[i];
+        bool open = is_tensor(s) && s->name && !s->has_dtype;
+        const TensorType *type = open ? find_type(types, n, s->name) : NULL;
+        const Stmt *theirs = open && !type ? typed_beside(program, s->name) : NULL;
+
+        if (type || theirs) {
+            Stmt *own = arena_new_of(arena, Stmt);
+            *own = *s;
+            own->has_dtype = true;
+            own->dtype = type ? type->dtype : theirs->dtype;
+            s = own;
+        }
+        vec_push(arena, &typed->body, s);
+    }
+    return typed;
 }
 
 /* ---- what must fit --------------------------------------------------------------------------- */

@@ -191,11 +191,12 @@ static void give_own(Chain *chain, const Unit *unit)
 
 static bool resolve(Chain *chain, Program *program, const Unit *unit)
 {
+    const Unit *typed = definition_typed(chain->arena, program, unit, chain->types.data, chain->types.len);
     Str text = str_new(chain->arena);
 
     give_own(chain, unit);
     chain->own.operands = chain->target && !target_has_dtype(chain->target, DT_BF16) ? DT_F16 : DT_BF16;
-    chain->def = def_resolve(chain->arena, chain->syms, chain->aff, program, unit, &chain->own, chain->diags);
+    chain->def = def_resolve(chain->arena, chain->syms, chain->aff, program, typed, &chain->own, chain->diags);
     if (!chain->def)
         return false;
     mark_taken(chain);

@@ -27,6 +27,11 @@ typedef struct Snapshot {
     TileProgram *program;
 } Snapshot;
 
+typedef struct TensorType {
+    const char *name;
+    DType dtype;
+} TensorType;
+
 typedef struct Chain {
     Arena *arena;
     Syms *syms;
@@ -44,6 +49,7 @@ typedef struct Chain {
     bool edits;             /* edits for what is wrong are looked for, and tried (suggest.h) */
     bool executed;          /* Kernels and the definition beside them were, on small shapes (agree.h) */
 
+    VEC(TensorType) types;  /* of tensors of which the definition says none: as they were compiled */
     Def *def;               /* NULL: code without a definition */
     const char *definition; /* its text */
     const Source *defined;  /* where it was read from, and what was read */
@@ -125,6 +131,8 @@ bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against);
 /* beside.c: the program as later stages take it: its Kernels have those Params, Lets and positions that they use and only the
  * Operator declares, and no names of fractions that only the launch knows. */
 Program *kernels_complete(Arena *arena, Program *program, const Settings *settings);
+/* The definition with the types of `types`, and of the Kernels beside it, for tensors of which it says none itself. */
+const Unit *definition_typed(Arena *arena, const Program *program, const Unit *def, const TensorType *types, int n);
 /* The Kernels of a program that has a definition as well; NULL: none. */
 Program *kernels_beside(Arena *arena, const Program *program);
 /* Whether they read what the definition reads and write what it writes; else

@@ -32,12 +32,19 @@ static void take_type(Chain *chain, const Compiled *compiled, const Stmt *tensor
     *taken = true;
 }
 
+static void take_types(Chain *chain, const Compiled *compiled, int n)
+{
+    for (int i = 0; i < n; i++)
+        vec_push(chain->arena, &chain->types, ((TensorType){compiled[i].name, compiled[i].dtype}));
+}
+
 static bool define_as(Chain *chain, const Compiled *compiled, int n, const Source *against)
 {
     const Program *program = lang_parse(chain->arena, chain->syms, against, diags_new(chain->arena, against));
     const Unit *unit = program_unit(program, UNIT_OPERATOR);
     bool typed = false;
 
+    take_types(chain, compiled, n);
     for (int i = 0; unit && i < unit->body.len; i++) {
         const Stmt *s = unit->body.data[i];
 
@@ -103,7 +110,9 @@ bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against)
     str_add(&text, abi->definition ? abi->definition : "");
     for (int i = 0; !against && i < chain->own.list.len; i++)
         chain->own.list.data[i].used = true; /* one may be of a Kernel that stood beside it */
-    if (!against)
+    if (!against) {
+        take_types(chain, compiled, abi->tensors.len);
         return chain_define(chain, chain_text(chain, "the definition in the PTX file", &text));
+    }
     return define_as(chain, compiled, abi->tensors.len, against);
 }

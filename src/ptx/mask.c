@@ -289,11 +289,55 @@ static void mask_run(Run *r)
     for (int k = 0; k < r->n; k++) select_element(r->e, r->op, r->elements[k], rest);
 }
 
+/* ---- stretches ----------------------------------------------------------------------- */
+
+/* Whether conjuncts that hold for both ends of a stretch hold in between: each changes evenly from element to element. */
+static bool changes_evenly(Emitter *e, const TileOp *op, const Aff *cond, int first, int n)
+{
+    AffCtx *aff = e->program->aff;
+    int64_t at[3];
+    if (cond->kind == AFF_AND) return changes_evenly(e, op, cond->a, first, n) && changes_evenly(e, op, cond->b, first, n);
+    if (cond->kind != AFF_LE) return false;
+    const Aff *difference = aff_sub(aff, cond->a, cond->b);
+    const Aff *rest = ix_without_constant(e, el_at(e, difference, op->results[0], first), &at[0]);
+    for (int k = 1; k < n; k++) {
+        if (ix_without_constant(e, el_at(e, difference, op->results[0], first + k), &at[k == 1 ? 1 : 2]) != rest) return false;
+        if (k > 1 && at[2] - at[0] != k * (at[1] - at[0])) return false;
+    }
+    return !ix_is_wide(e, rest);
+}
+
+/* Neighbours of a row, which most lanes jump over: where a row ends, or begins, few of a tile's have something to mask. */
+static void mask_stretch(Emitter *e, const TileOp *op, const Aff *cond, int first, int n)
+{
+    const TileValue *v = op->results[0];
+    const Aff *begin = el_at(e, cond, v, first), *whole = aff_and(e->program->aff, begin, el_at(e, cond, v, first + n - 1));
+    int label = em_label(e);
+    em_open(e);
+    em(e, "@%s bra $kept%d;", ix_condition_here(e, whole), label);
+    for (int k = 0; k < n; k++) select_element(e, op, first + k, cond);
+    em_close(e);
+    em(e, "$kept%d:", label);
+}
+
+/* How many elements are masked as a stretch. Where it is known that a tile has something to mask, it may be half of it. */
+static int stretch_of(Emitter *e, const TileOp *op, const Aff *cond, int n)
+{
+    enum { LEAST = 4 };
+    const Layout *l = &op->results[0]->type.layout;
+    if (e->role || !op->unless || l->kind != LAY_ROWS || l->k < LEAST || op->results[0]->type.cols < 2 || n % l->k) return 1;
+    for (int i = 0; i < n; i += l->k)
+        if (!changes_evenly(e, op, cond, i, l->k)) return 1;
+    return l->k;
+}
+
 /* Measured where an instance has a multiprocessor's tensor cores to itself meanwhile. */
 static void mask_all(Emitter *e, const TileOp *op, const Aff *cond, int n)
 {
     bool *taken = arena_array(e->arena, bool, n);
-    for (int i = 0; i < n; i++) {
+    int stretch = stretch_of(e, op, cond, n);
+    for (int i = 0; stretch > 1 && i < n; i += stretch) mask_stretch(e, op, cond, i, stretch);
+    for (int i = 0; stretch == 1 && i < n; i++) {
         Run r = {.e = e, .op = op, .cond = cond};
         if (!e->role) select_element(e, op, i, cond);
         else if (!taken[i]) gather_run(&r, i, n, taken);

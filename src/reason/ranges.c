@@ -118,7 +118,7 @@ static RowRange range_read_twice(int i)
  * one half as long half as much is under way. Long ones are kept by clusters, each of whose blocks leaves room for others
  * beside it: of 40 KB that moves 1.02 times as much as one large block does, of 100 KB 1.04 and of 128 KB 1.2 times. As measured. */
 static const KeptRow OF_A_BLOCK[] = {
-    {2 << 10, 1, 8, 1}, {6 << 10, 1, LANES, 1}, {12 << 10, 2, LANES, 1}, {28 << 10, 4, LANES, 1}, {64 << 10, 8, LANES, 1},
+    {2 << 10, 1, 8, 1}, {6 << 10, 1, LANES, 1}, {12 << 10, 2, LANES, 1}, {20 << 10, 4, LANES, 1}, {28 << 10, 4, LANES, 1}, {64 << 10, 8, LANES, 1},
     {128 << 10, MOST_WARPS, LANES, 1},
 };
 static const KeptRow OF_A_CLUSTER[] = {

@@ -5,6 +5,15 @@
  *
  *   Input  X (n, n, M)                            Input  X (n, n2, M)
  *   Compute Reshape X and get Z (n, n * M)        Compute Reshape X and get Z (n, n2 * M)
+ *
+ *   Index t over most * page                      Let t_len = most * page
+ *   Compute Define K (most * page, D) as ...      Index t over t_len
+ *                                                 Compute Define K (t_len, D) as ...
+ *
+ *   Operator f                                    Operator f
+ *     Input C (batch, len, 128)                     Input C (batch, 1, len, 128)
+ *   Kernel f                                      Kernel f
+ *     Input C (batch, len, 128)                     Input C (batch, 1, len, 128)       what it declares as well
  */
 #include "chain/cuts.h"
 
@@ -128,4 +137,84 @@ bool propose_told_apart(Suggester *s)
         }
     }
     return false;
+}
+
+/* ---- positions ---------------------------------------------------------------------------------------- */
+
+/* Whether the words at an offset are a whole size: of a shape, or what a position goes over. */
+static bool is_size_at(Suggester *s, int at, const char *size)
+{
+    const char *text = s->source->text, *behind;
+    int before = at - 1;
+
+    if (strncmp(text + at, size, strlen(size)) != 0)
+        return false;
+    behind = text + at + strlen(size);
+    behind += strspn(behind, " ");
+    while (before > 0 && text[before] == ' ')
+        before--;
+    bool over = before >= 3 && text_equal_nocase(arena_strndup(s->arena, text + before - 3, 4), "over");
+    return over || ((text[before] == '(' || text[before] == ',') && (*behind == ',' || *behind == ')'));
+}
+
+/* `Index t over most * page`: what it goes over gets a name wherever it is a size (TW0102). */
+bool propose_size_of_position(Suggester *s)
+{
+    Span span = s->diag->span;
+    const char *size = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start)), *line, *name;
+    int start = suggest_line_start(s, span.start), at = start + (int)strspn(s->source->text + start, " \t");
+    VEC(Fix) edits = {0};
+
+    if (strncmp(s->source->text + at, "Index ", 6) != 0 || !is_size_at(s, span.start, size))
+        return false;
+    line = s->source->text + at + 6 + strspn(s->source->text + at + 6, " ");
+    name = arena_printf(s->arena, "%.*s_len", (int)strcspn(line, " "), line);
+    vec_push(s->arena, &edits, ((Fix){{start, start}, arena_printf(s->arena, "%sLet %s = %s\n", suggest_indent(s, start), name, size), NULL}));
+    for (int i = start; (size_t)i < s->source->len; i++)
+        if (is_size_at(s, i, size))
+            vec_push(s->arena, &edits, ((Fix){{i, i + (int)strlen(size)}, name, NULL}));
+    return suggest_edits(s, edits.data, edits.len, "the size under a name");
+}
+
+/* ---- shapes that Kernels repeat ------------------------------------------------------------------------- */
+
+static bool is_tensor(const Stmt *stmt)
+{
+    return stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT;
+}
+
+static const Stmt *declaration_at(const Unit *unit, Span span)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (is_tensor(unit->body.data[i]) && unit->body.data[i]->span.start <= span.start && span.end <= unit->body.data[i]->span.end)
+            return unit->body.data[i];
+    return NULL;
+}
+
+/* The same words in the declaration of the same tensor; an empty span: there are none. */
+static Span repeated(Suggester *s, const Unit *kernel, const Stmt *tensor, Span words)
+{
+    const Stmt *own = kernel->kind == UNIT_KERNEL ? unit_tensor(kernel, tensor->name) : NULL;
+    int len = words.end - words.start;
+
+    for (int at = own ? own->name_span.end : 0; own && at + len <= own->span.end; at++)
+        if (strncmp(s->source->text + at, s->source->text + words.start, (size_t)len) == 0)
+            return (Span){at, at + len};
+    return (Span){0, 0};
+}
+
+bool suggest_wherever_declared(Suggester *s, Fix rule)
+{
+    const Stmt *tensor = s->unit && s->unit->kind == UNIT_OPERATOR && rule.text ? declaration_at(s->unit, rule.span) : NULL;
+    VEC(Fix) edits = {0};
+
+    if (!tensor || rule.span.end <= rule.span.start)
+        return false;
+    vec_push(s->arena, &edits, rule);
+    for (int i = 0; i < s->program->units.len; i++) {
+        Span span = repeated(s, s->program->units.data[i], tensor, rule.span);
+        if (span.end && span.start > rule.span.end)
+            vec_push(s->arena, &edits, ((Fix){span, rule.text, NULL}));
+    }
+    return edits.len > 1 && suggest_edits(s, edits.data, edits.len, rule.label);
 }

@@ -5,12 +5,12 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_L
 
 typedef struct Row {
     DiagCode code;
-    Proposal *proposals[18]; /* the likeliest first */
+    Proposal *proposals[20]; /* the likeliest first */
 } Row;
 
 static const Row TABLE[] = {
     {TW0101, {propose_notation, propose_times, propose_brace, propose_form, propose_formula}},
-    {TW0102, {propose_top, propose_copy_of_each, propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_notation, propose_line_removal}},
+    {TW0102, {propose_size_of_position, propose_top, propose_copy_of_each, propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_notation, propose_line_removal}},
     {TW0103, {propose_parts}},
     {TW0104, {propose_largest}},
     {TW0105, {propose_end}},
@@ -653,6 +653,8 @@ static int try_best(Suggester *s, Fix rule, int most)
         return 1;
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
         return 1;
+    if (s->diag->code == TW0402 && propose_worked_out(s)) /* by all statements, not by the first alone */
+        return 1;
     s->tries = TRIES_OF_AXES;
     if (is_of_tiles(s->diag->code) && propose_exchanged_axes(s)) /* before each place that counts on them */
         return 1;
@@ -666,6 +668,9 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (s->diag->code == TW0106 && (propose_form(s) || (s->loose && propose_some_copy(s))))
         return 1;
     s->loose = false;
+    s->tries = 1;
+    if (suggest_wherever_declared(s, rule))
+        return 1;
     s->tries = 1;
     if (holds(s, rule))
         return 0;

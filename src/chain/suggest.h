@@ -113,6 +113,8 @@ Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_over_rows;
 /* propose_notation.c */
 Proposal propose_notation;
+/* propose_shapes.c */
+Proposal propose_worked_out;
 /* propose_functions.c */
 Proposal propose_formula_of_function;
 /* propose_tensors.c */
@@ -173,7 +175,8 @@ Proposal propose_rolled;
 /* propose_spread.c */
 Proposal propose_spread_columns;
 /* propose_dims.c */
-Proposal propose_named_size, propose_told_apart;
+Proposal propose_named_size, propose_told_apart, propose_size_of_position;
+bool suggest_wherever_declared(Suggester *s, Fix rule); /* an edit of a declaration in the Operator, and of those that repeat it */
 /* propose_rounding.c */
 Proposal propose_rounding;
 /* propose_code.c */

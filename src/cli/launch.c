@@ -24,17 +24,20 @@ bool launch_parse(Session *s, const char *option, const char *const *words, int 
     return true;
 }
 
-/* Whether a dimension is one of the last two of some tensor. */
-static bool among_last(const Def *def, const char *name)
+/* Whether tiles lie along a dimension: of most values, those that are computed as well, it is one of the last two. Those of
+ * heads, batches and experts stand before. */
+static bool is_tiled(const Def *def, const char *name)
 {
-    for (int i = 0; i < def->inputs.len; i++) {
-        const DefValue *v = def->inputs.data[i];
+    int last = 0, leading = 0;
 
-        for (int k = v->rank > 2 ? v->rank - 2 : 0; k < v->rank; k++)
+    for (int i = 0; i < def->values.len; i++) {
+        const DefValue *v = def->values.data[i];
+
+        for (int k = 0; k < v->rank; k++)
             if (v->dims[k].name && strcmp(v->dims[k].name, name) == 0)
-                return true;
+                *(k >= v->rank - 2 ? &last : &leading) += 1;
     }
-    return false;
+    return last > 0 && last >= leading;
 }
 
 /* A name that is not open: fine when it repeats what was compiled in. */
@@ -147,7 +150,7 @@ bool launch_complete(Session *s, const Def *def, const Settings *compiled, Launc
         if (!is_open(dim) || launch_find(shape, dim->name, &value))
             continue;
         is_default[shape->len] = true;
-        vec_push(s->arena, shape, (RefBinding){dim->name, among_last(def, dim->name) ? TILED_DEFAULT : OTHER_DEFAULT});
+        vec_push(s->arena, shape, (RefBinding){dim->name, is_tiled(def, dim->name) ? TILED_DEFAULT : OTHER_DEFAULT});
     }
     for (int i = 0; i < def->params.len; i++) {
         const DefParam *param = &def->params.data[i];

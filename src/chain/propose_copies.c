@@ -434,6 +434,30 @@ bool propose_missing_grid(Suggester *s)
                              arena_printf(s->arena, "\n%s%s", suggest_indent(s, last->span.start), str_text(&grid)), "the blocks, and their coordinates");
 }
 
+static bool takes_coordinate(const Suggester *s, const Stmt *stmt, const Stmt *grid)
+{
+    const char *text = s->source->text + stmt->span.start, *block = strstr(text, "blockIdx.");
+    bool takes = block && block < s->source->text + stmt->span.end;
+
+    for (int i = 0; i < grid->n_coords; i++)
+        takes |= grid->coords[i].name && expr_mentions(stmt->value, grid->coords[i].name);
+    return takes;
+}
+
+/* The Grid stands behind what takes its coordinates. */
+bool propose_late_grid(Suggester *s)
+{
+    const Stmt *grid = s->unit && s->stmt ? block_find(&s->unit->body, STMT_GRID, NULL) : NULL, *first = NULL;
+
+    for (int i = 0; grid && !first && s->unit->body.data[i] != grid; i++)
+        first = takes_coordinate(s, s->unit->body.data[i], grid) ? s->unit->body.data[i] : NULL;
+    if (!first || first->span.start > s->stmt->span.start || grid->span.start < s->stmt->span.start)
+        return false;
+    Fix edits[] = {{suggest_before(s, first), arena_printf(s->arena, "%s%s\n", suggest_indent(s, first->span.start), suggest_text(s, grid)), NULL},
+                   {suggest_line(s, grid->span), "", NULL}};
+    return suggest_edits(s, edits, 2, "before what takes its coordinates");
+}
+
 /* ---- coordinates of a loop --------------------------------------------------------------------------- */
 
 typedef struct Counted {

@@ -647,7 +647,7 @@ static int try_best(Suggester *s, Fix rule, int most)
     s->loose = false;
     locate(s);
     s->tries = 1;
-    if (s->diag->code == TW0220 && (propose_missing_grid(s) || propose_one_axis(s))) /* a name that is nearly the same is that of a size */
+    if (s->diag->code == TW0220 && (propose_late_grid(s) || propose_missing_grid(s) || propose_one_axis(s))) /* a name that is nearly the same is that of a size */
         return 1;
     if (s->diag->code == TW0440 && propose_into_branch(s)) /* before it is set elsewhere, where the branch is not taken */
         return 1;

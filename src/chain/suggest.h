@@ -124,7 +124,7 @@ Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
 Proposal propose_stage, propose_copied_stage, propose_all_turns, propose_guard, propose_prologue, propose_ring, propose_own_stage, propose_stage_of_operand;
 /* propose_copies.c */
-Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs, propose_one_axis, propose_sketch_grid, propose_some_copy;
+Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_late_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs, propose_one_axis, propose_sketch_grid, propose_some_copy;
 /* propose_stream.c */
 Proposal propose_stream;
 /* propose_sizes.c */

@@ -419,6 +419,7 @@ typedef struct Asking {
     int output, tensor;
     RefPrecision precision;
     int64_t count; /* elements so far */
+    const Tensor *as; /* as the definition declares it */
 } Asking;
 
 /* What the output's dtype can hold of a number: beyond its range, infinity. */
@@ -429,11 +430,27 @@ static double in_range(DType dtype, double x)
     return isinf(rounded) ? rounded : x;
 }
 
+/* Tensors in the shape that the definition declares, which kernels may see in another. */
+static bool as_declared(Levels *l, const RefBinding *binds, int n, Tensor **inputs, Tensor **outputs)
+{
+    const Def *def = l->chain->def;
+    Tensor **in = arena_array(l->arena, Tensor *, def->inputs.len + 1), **out = arena_array(l->arena, Tensor *, def->outputs.len + 1);
+    const char *error;
+
+    if (!ref_make_tensors(l->arena, def, binds, n, FILL_NORMAL, 1, in, out, &error))
+        return levels_differ(l, "%s", error);
+    for (int i = 0; i < def->inputs.len; i++)
+        inputs[i] = tensor_seen(l->arena, inputs[i], in[i]->rank, in[i]->dims);
+    for (int i = 0; i < def->outputs.len; i++)
+        outputs[i] = tensor_seen(l->arena, outputs[i], out[i]->rank, out[i]->dims);
+    return true;
+}
+
 /* Called for every element, in order; a row is asked for at its first. */
 static bool ask_element(void *user, const int64_t *at)
 {
     Asking *a = user;
-    const Tensor *t = a->l->oracle[a->tensor];
+    const Tensor *t = a->as;
     const double *row;
 
     if (at[t->rank - 1])
@@ -475,7 +492,7 @@ static int open_binds(const Levels *l, RefBinding *binds)
 static bool consult(Levels *l, RefPrecision precision)
 {
     const Def *def = l->chain->def;
-    Tensor **inputs = arena_array(l->arena, Tensor *, def->inputs.len + 1);
+    Tensor **inputs = arena_array(l->arena, Tensor *, def->inputs.len + 1), **outputs = arena_array(l->arena, Tensor *, def->outputs.len + 1);
     RefBinding binds[LEVEL_BINDS];
     int n = open_binds(l, binds);
     const char *error;
@@ -485,16 +502,19 @@ static bool consult(Levels *l, RefPrecision precision)
         if (!(inputs[i] = find_tensor(l->inputs, l->n_tensors, def->inputs.data[i]->name)))
             /* of several kernels none need declare what nothing reads */
             return stop(l, LEVELS_VOID, "no kernel has an input %s", def->inputs.data[i]->name);
+    for (int i = 0; i < def->outputs.len; i++)
+        if (!(outputs[i] = find_tensor(l->oracle, l->n_tensors, def->outputs.data[i]->name)))
+            return levels_differ(l, "the kernel has no output %s", def->outputs.data[i]->name);
+    if (!as_declared(l, binds, n, inputs, outputs))
+        return false;
     ref = ref_new(l->arena, def, binds, n, inputs, precision, &error);
     if (!ref)
         return levels_differ(l, "%s", error);
     for (int i = 0; i < def->outputs.len; i++) {
-        const Tensor *t = find_tensor(l->oracle, l->n_tensors, def->outputs.data[i]->name);
-        Asking a = {.l = l, .ref = ref, .output = i, .precision = precision};
+        const Tensor *t = outputs[i];
+        Asking a = {.l = l, .ref = ref, .output = i, .as = t, .precision = precision};
 
-        if (!t)
-            return levels_differ(l, "the kernel has no output %s", def->outputs.data[i]->name);
-        while (l->oracle[a.tensor] != t)
+        while (!l->oracle[a.tensor] || strcmp(l->oracle[a.tensor]->name, t->name) != 0)
             a.tensor++;
         if (precision == REF_EXACT) {
             l->exact[a.tensor] = arena_array(l->arena, double, tensor_count(t) + 1);

@@ -97,3 +97,13 @@ Tensor *launch_tensor(Arena *arena, const char *name, DType dtype, int rank, con
     }
     return tensor_new_rows(arena, name, dtype, rank, sizes, row_bytes, error);
 }
+
+Tensor *launch_seen(Arena *arena, Tensor *t, int rank, const Aff *const *dims, const int64_t *values)
+{
+    int64_t sizes[TENSOR_MAX_RANK];
+
+    for (int k = 0; k < rank; k++)
+        if (!aff_eval(dims[k], values, &sizes[k]))
+            return t;
+    return tensor_seen(arena, t, rank, sizes);
+}

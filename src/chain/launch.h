@@ -28,4 +28,7 @@ bool launch_symbols(Arena *arena, const AffCtx *aff, const LaunchShape *shape, c
 Tensor *launch_tensor(Arena *arena, const char *name, DType dtype, int rank, const Aff *const *dims,
                       const int64_t *values, int row_bytes, const char **error);
 
+/* A tensor of the definition as a program sees it, which may have another shape (src/fuse/reshape.c). */
+Tensor *launch_seen(Arena *arena, Tensor *t, int rank, const Aff *const *dims, const int64_t *values);
+
 #endif

@@ -44,7 +44,9 @@ static bool bind_tensors(Small *t, Tensor **tensors, const char **error)
         const TileTensor *tensor = p->tensors.data[i];
 
         tensors[i] = small_find(t, tensor->name);
-        if (!tensors[i])
+        if (tensors[i])
+            tensors[i] = launch_seen(t->arena, tensors[i], tensor->rank, tensor->dims, values);
+        else
             tensors[i] = launch_tensor(t->arena, tensor->name, tensor->dtype, tensor->rank, tensor->dims, values, 0, error);
         if (!tensors[i])
             return false;

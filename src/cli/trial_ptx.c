@@ -76,7 +76,9 @@ static bool emulate_memory(Trial *trial, Emulation *e, bool aligned, const char 
         const AbiTensor *t = &abi->tensors.data[i];
 
         e->tensors[i] = trial_tensor(trial, t->name);
-        if (!e->tensors[i])
+        if (e->tensors[i])
+            e->tensors[i] = launch_seen(e->s->arena, e->tensors[i], t->rank, t->dims, values);
+        else
             e->tensors[i] = launch_tensor(e->s->arena, t->name, t->dtype, t->rank, t->dims, values, t->alignment, error);
         if (!e->tensors[i])
             return false;

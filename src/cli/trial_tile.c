@@ -12,8 +12,10 @@ bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape
     for (int i = 0; i < program->tensors.len; i++) {
         const TileTensor *t = program->tensors.data[i];
 
-        if (tensors[i])
+        if (tensors[i]) {
+            tensors[i] = launch_seen(s->arena, tensors[i], t->rank, t->dims, values);
             continue;
+        }
         tensors[i] = launch_tensor(s->arena, t->name, t->dtype, t->rank, t->dims, values, 0, error);
         if (!tensors[i])
             return false;

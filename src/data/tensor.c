@@ -83,6 +83,18 @@ Tensor *tensor_new_rows(Arena *arena, const char *name, DType dtype, int rank, c
     return t;
 }
 
+Tensor *tensor_seen(Arena *arena, Tensor *t, int rank, const int64_t *dims)
+{
+    Tensor *seen = arena_new_of(arena, Tensor), whole = *t;
+
+    *seen = *t;
+    seen->rank = rank;
+    memcpy(seen->dims, dims, (size_t)rank * sizeof *dims);
+    bool same = rank == t->rank && memcmp(dims, t->dims, (size_t)rank * sizeof *dims) == 0;
+    bool fits = !same && lay_out(&whole) && lay_out(seen) && tensor_count(seen) == tensor_count(t);
+    return fits && memcmp(whole.strides, t->strides, (size_t)t->rank * sizeof *t->strides) == 0 ? seen : t;
+}
+
 int64_t tensor_count(const Tensor *t)
 {
     int64_t count = 1;

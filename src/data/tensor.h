@@ -25,6 +25,8 @@ Tensor *tensor_new(Arena *arena, const char *name, DType dtype, int rank, const 
 /* The same, but that rows begin at multiples of so many bytes. */
 Tensor *tensor_new_rows(Arena *arena, const char *name, DType dtype, int rank, const int64_t *dims, int row_bytes,
                         const char **error);
+/* Its elements, in the same order, as a tensor of that shape; itself, if it has gaps, or another number of elements. */
+Tensor *tensor_seen(Arena *arena, Tensor *t, int rank, const int64_t *dims);
 int64_t tensor_count(const Tensor *t);
 int64_t tensor_index(const Tensor *t, const int64_t *at); /* element offset */
 /* Steps the first `dims` coordinates of `at` to the next place in row-major order: rank of

@@ -51,7 +51,9 @@ static bool add_tensors(Emulation *e)
         bool input = a->read && !a->written;
 
         e->tensors[i] = small_find(&t->on, a->name);
-        if (!e->tensors[i])
+        if (e->tensors[i])
+            e->tensors[i] = launch_seen(t->on.arena, e->tensors[i], a->rank, a->dims, values);
+        else
             e->tensors[i] = launch_tensor(t->on.arena, a->name, a->dtype, a->rank, a->dims, values, a->alignment, &error);
         if (!e->tensors[i])
             return fail(e, TW1044, error, "");

@@ -191,6 +191,11 @@ const DefValue *flow_read_value(const DefOp *op, const Expr *e);
 /* The value of which this is the element at the operation's own place; NULL: it is read elsewhere, or this is no element. */
 const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e);
 
+/* ---- reshape.c ------------------------------------------------------------- */
+
+/* The definition with tensors in the shape that their rows are reduced in; itself, where there are none. */
+const Def *flow_reshape(Arena *arena, Syms *syms, const Def *def);
+
 /* ---- elsewhere.c ----------------------------------------------------------- */
 
 /* Whether a product has the value among what it is made of. */

@@ -218,7 +218,7 @@ static Expr *written_size(const Flow *flow, DefDim dim)
  * lengths that another's tensors have (write_lengths). */
 static bool is_given(const Flow *flow, const char *name)
 {
-    if (flow->kernel && def_dim(flow->def, name))
+    if ((flow->kernel || flow->def->reshaped) && def_dim(flow->def, name))
         return true;
     for (int i = 0; i < flow->def->values.len; i++) {
         const DefValue *value = flow->def->values.data[i];
@@ -503,7 +503,7 @@ static void write_lengths(Header *h, bool (*used)(const Header *h, const char *n
 {
     const Def *def = h->flow->def;
 
-    for (int i = 0; h->flow->kernel && i < def->dims.len; i++) {
+    for (int i = 0; (h->flow->kernel || def->reshaped) && i < def->dims.len; i++) {
         const char *name = def->dims.data[i].name;
         bool written = false;
 

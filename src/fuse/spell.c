@@ -818,7 +818,9 @@ static bool reads_through(const Def *def, const DefOp *op)
 
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
 {
-    const Def *def = flow_in_natural_base(arena, flow_spell_formulas(arena, syms, flow_read_elsewhere(arena, written)));
+    const Def *def = flow_reshape(arena, syms, flow_spell_formulas(arena, syms, flow_read_elsewhere(arena, written)));
+
+    def = flow_in_natural_base(arena, def);
 
     if (!has_whole(def))
         return def;

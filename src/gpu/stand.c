@@ -43,6 +43,8 @@ static bool make_hosts(Stand *s, const char **error)
         }
         if (!s->hosts[i])
             return false;
+        if (abi_dims(abi, i, s->call.dims, dims)) /* kernels may see it in another shape */
+            s->hosts[i] = tensor_seen(s->arena, s->hosts[i], t->rank, dims);
     }
     return true;
 }

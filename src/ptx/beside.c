@@ -1,7 +1,7 @@
 /* beside.c: elements at computed places that come together.
  *
- * Each of a lane's values has a place of its own. Those that lie beside each other come at once (cells.c), and so
- * do those of operations that follow and read the same lines:
+ * Each of a lane's values has a place of its own. Those that lie beside each other come at once (cells.c), those that are
+ * one element, as W[col div 64] is for neighbours, once, and so do those of operations that follow and read the same lines:
  *
  *   %a = gather W[n * 256 + col, 0]                ld.global.v2.b32 {%r1, %r2}, [%rd5];   W[c, 0 .. 3]
  *   %b = gather W[n * 256 + col, 1]         ->     ld.global.v2.b32 {%r3, %r4}, [%rd6];   W[c + 1, 0 .. 3]
@@ -121,7 +121,7 @@ bool bs_gather(Emitter *e, const TileOp *op)
     cl_add_values(e, &b.cells, op);
     join_others(e, &b, op);
     b.by = cl_accesses(e, &b.cells);
-    for (int i = 0; i < b.cells.all.len && !some; i++) some = b.by[i].n > 1;
+    for (int i = 0; i < b.cells.all.len && !some; i++) some = b.by[i].n > 1 || b.by[i].lead != i;
     if (!some) return false;
     begin_results(e, &b);
     for (int i = 0; i < b.cells.all.len; i++)

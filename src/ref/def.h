@@ -157,6 +157,7 @@ typedef struct Def {
     VEC(DefValue *) outputs; /* the declared outputs, bound to their final values */
     Settings *settings;
     VEC(const char *) taken; /* names of tensors that are inputs or outputs under other ones (src/fuse/permute.c, view.c) */
+    bool reshaped;           /* tensors have other shapes than they are declared with, and lack dimensions (src/fuse/reshape.c) */
     bool unjoined;           /* no output's last dimension is made of two in the kernel that computes it (src/fuse/permute.c) */
     const struct Def *whole; /* of which this is a part: what products multiply where nothing says; NULL: itself */
 } Def;

@@ -156,31 +156,26 @@ static bool outputs_are_apart(const Group *g)
     return true;
 }
 
-static void find_group(Reshaper *r, const DefOp *reshape)
+/* The group of a value. */
+static void find_group(Reshaper *r, const DefValue *value, const DefValue *as)
 {
-    Group g = {.r = r, .shape = reshape->result, .as = reshape->args[0].value};
+    Group g = {.r = r, .shape = value, .as = as};
 
-    if (!g.as->op || r->as[g.shape->id] || !join(&g, g.shape) || !outputs_are_apart(&g))
+    if (r->as[value->id] || !join(&g, value) || !outputs_are_apart(&g))
         return;
     for (int i = 0; i < g.members.len; i++)
         r->as[g.members.data[i]->id] = g.as;
 }
 
-/* An input of which nothing is taken but the one shape. */
+/* An input of which the one shape is taken, and what else is done with it element by element. */
 static void find_input(Reshaper *r, const DefValue *input)
 {
     const DefValue *as = NULL;
 
-    for (int i = 0; i < r->def->ops.len; i++) {
-        const DefOp *op = r->def->ops.data[i];
-        bool takes = def_op_takes(op, input);
-
-        if (def_op_reads(op, input) || (takes && !makes_rows(op)) || (takes && as && !def_same_shape(as, op->result)))
-            return;
-        as = takes ? op->result : as;
-    }
+    for (int i = 0; i < r->def->ops.len && !as; i++)
+        as = makes_rows(r->def->ops.data[i]) && def_op_takes(r->def->ops.data[i], input) ? r->def->ops.data[i]->result : NULL;
     if (as && !as->is_output && !r->as[input->id])
-        r->as[input->id] = as;
+        find_group(r, input, as);
 }
 
 /* ---- numbers of rows and columns ------------------------------------------------------------ */
@@ -260,15 +255,6 @@ static Expr *placed(Group *g, const DefValue *value, const Expr *e, bool alone, 
     return e->b && !(copy->b = placed(g, value, e->b, false, needed)) ? NULL : copy;
 }
 
-/* Whether a Define reads nothing that is computed. */
-static bool is_of_inputs(const DefOp *op)
-{
-    for (int k = 0; k < op->reads.len; k++)
-        if (op->reads.data[k].value->op)
-            return false;
-    return op->op == OP_DEFINE;
-}
-
 /* The input that a value is, or is in another shape, as W (C) of (1, C, 1). */
 static const DefValue *vector_of(const DefValue *value)
 {
@@ -325,7 +311,7 @@ static const Expr *broadcast(Group *g, const DefValue *value, bool *needed)
         if (!flow_is_one(dim) && dim.size != g->shape->dims[g->shape->rank - k].size)
             return NULL;
     }
-    if (value->op && is_of_inputs(value->op))
+    if (value->op && value->op->op == OP_DEFINE) /* what it reads keeps its shape */
         return placed(g, value, value->op->where, false, needed);
     return element_of(g, value, needed);
 }
@@ -462,8 +448,8 @@ const Def *flow_reshape(Arena *arena, Syms *syms, const Def *def)
     r.row = aff_sym_new(def->aff, "row", AFF_SCALAR, 0, INT32_MAX);
     r.col = aff_sym_new(def->aff, "col", AFF_SCALAR, 0, INT32_MAX);
     for (int i = 0; i < def->ops.len; i++)
-        if (makes_rows(def->ops.data[i]))
-            find_group(&r, def->ops.data[i]);
+        if (makes_rows(def->ops.data[i]) && def->ops.data[i]->args[0].value->op)
+            find_group(&r, def->ops.data[i]->result, def->ops.data[i]->args[0].value);
     for (int i = 0; i < def->inputs.len; i++)
         find_input(&r, def->inputs.data[i]);
     r.remade = flow_remake(arena, def);

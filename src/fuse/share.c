@@ -8,7 +8,7 @@
  *   ColSum (dY * X * r) and get dg
  *
  * Likewise values that must be in memory, since elements of them are read, come out of one kernel where they are made of the same
- * products, or one of the other, as a mean and a variance are.
+ * products, or of one tensor (its rows' sums and sums of squares), or one of the other, as a mean and a variance are.
  */
 #include "fuse/cutter.h"
 
@@ -107,14 +107,30 @@ bool cut_share(Cutter *c, const Goal *first, const Goal *rest)
     return cut_attempt(c, &both, false);
 }
 
+/* Whether both are made of a tensor that is larger than they are, and of no products. */
+static bool shares_tensors(const Sharing *s, const DefValue *a, const DefValue *b)
+{
+    bool any = false;
+
+    for (int i = 0; i < s->c->def->inputs.len; i++) {
+        const DefValue *input = s->c->def->inputs.data[i];
+
+        any |= s->here[input->id] && s->there[input->id] && !flow_is_vector(input);
+    }
+    for (int i = 0; i < s->c->def->ops.len; i++)
+        any &= s->c->def->ops.data[i]->op != OP_GEMM;
+    return any && flow_is_vector(a) && flow_is_vector(b);
+}
+
 /* Of two values with the same rows: what the one is made of the other has at hand. */
 static bool belongs(Cutter *c, const Goal *left, DefValue *value, bool of_each_other)
 {
     Goal one = {.values = &value, .n = 1};
     Sharing s = {c, cut_needed_for(c, left), cut_needed_for(c, &one)};
     bool depends = s.here[value->id] || s.there[left->values[0]->id];
+    bool alike = !depends && (shares_products(&s, false) || shares_tensors(&s, left->values[0], value));
 
-    return flow_same_rows(left->values[0], value) && (of_each_other ? depends : !depends && shares_products(&s, false));
+    return flow_same_rows(left->values[0], value) && (of_each_other ? depends : alike);
 }
 
 bool cut_together(Cutter *c, const Goal *values, bool of_each_other)

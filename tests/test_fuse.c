@@ -327,7 +327,7 @@ static void no_sketch_is_judged_twice(void **state)
     assert_non_null(def);
     Asked asked = {t.arena, syms, t.settings, 0};
     const Diag why = {.code = TW0611, .message = "it does not fit"};
-    Program *cut = fuse_cut(t.arena, syms, def, &why, ask, &asked);
+    Program *cut = fuse_cut(t.arena, syms, def, &why, ask, NULL, &asked);
     assert_non_null(cut);
     assert_true(cut->units.len > 1);
     assert_in_range(asked.sketches, 2, 60);

@@ -363,6 +363,12 @@ static const Diag *misfit_wide(void *user, const Program *sketch)
     return misfit_of(user, sketch, true, true);
 }
 
+/* Of one kernel among several. */
+static int parts_of(void *user, const Program *sketch)
+{
+    return parts_by_model(user, sketch, true);
+}
+
 static bool leaves_sizes(const char *name)
 {
     return text_equal_nocase(name, "apart") || text_equal_nocase(name, "fold") || text_equal_nocase(name, "spare");
@@ -406,9 +412,9 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
     if (why && why->code == TW0434)
         return NULL;
     if (why && !sizes_forced(chain))
-        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, chain);
+        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, parts_of, chain);
     if (why && !cut && !sizes_forced(chain))
-        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, chain);
+        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, parts_of, chain);
     if (cut && fuse_joins(cut) && misfit(chain, cut)) /* which it was asked about before dimensions were joined */
         cut = NULL;
     warn_of_kernels(chain, cut, why);
@@ -533,7 +539,7 @@ static Program *fuse_as_asked(Chain *chain, int parts)
 
     if (program || chain->diags->list.len == before || fuse_parts(chain, 1, quiet) || quiet->list.len == 0)
         return program;
-    const Program *cut = fuse_cut(chain->arena, chain->syms, chain->def, &quiet->list.data[0], misfit, chain);
+    const Program *cut = fuse_cut(chain->arena, chain->syms, chain->def, &quiet->list.data[0], misfit, NULL, chain);
     if (cut)
         diag_note(chain->diags, &chain->diags->list.data[before],
                   "splits=%d cuts the loops of one kernel into parts, and %s takes %d kernels: leave splits out", parts,

@@ -249,6 +249,43 @@ static bool is_long(const Def *def, int most)
     return def->ops.len > most && products > MOST_PRODUCTS;
 }
 
+/* The kernels of an excerpt. */
+static Program *kernels_of(Cutter *c, const Excerpt *x, bool repeat, int parts)
+{
+    Diags *quiet = diags_new(c->arena, NULL);
+    Flow flow = {.arena = c->arena, .syms = c->syms, .def = x->def, .diags = quiet, .kernel = x->def->unit->name, .repeat = repeat};
+
+    for (int i = 0; i < x->workspaces.len; i++)
+        vec_push(c->arena, &flow.workspaces, x->workspaces.data[i]);
+    return flow_program(&flow, parts);
+}
+
+/* Whether a kernel writes what has the name of something that kernels before it wrote. */
+static bool writes_again(const Cutter *c, const Program *program)
+{
+    for (int i = 0; i < program->units.len; i++)
+        for (int k = 0; k < program->units.data[i]->body.len; k++) {
+            const Stmt *s = program->units.data[i]->body.data[k];
+
+            for (int u = 0; s->kind == STMT_OUTPUT && u < c->program->units.len; u++)
+                if (block_find(&c->program->units.data[u]->body, STMT_OUTPUT, s->name))
+                    return true;
+        }
+    return false;
+}
+
+/* Likewise, its loops in parts where that is better, as of blocks that read all rows: without products. */
+static Program *in_parts(Cutter *c, const Excerpt *x, bool repeat, Program *program)
+{
+    bool products = false;
+
+    for (int i = 0; i < x->def->ops.len; i++)
+        products |= x->def->ops.data[i]->op == OP_GEMM;
+    int parts = c->parts && !products ? c->parts(c->user, program) : 1;
+    Program *cut = parts > 1 ? kernels_of(c, x, repeat, parts) : NULL;
+    return cut && !writes_again(c, cut) && !c->misfit(c->user, cut) ? cut : program;
+}
+
 /* Adds the kernels of a goal, if they can be and fit. */
 bool cut_attempt(Cutter *c, const Goal *goal, bool repeat)
 {
@@ -258,20 +295,17 @@ bool cut_attempt(Cutter *c, const Goal *goal, bool repeat)
     if (tried ? !tried->fits : c->tried.len >= MOST_TRIES)
         return false;
     Excerpt x = excerpt(c, goal);
-    Diags *quiet = diags_new(c->arena, NULL);
     Unit *unit = arena_new_of(c->arena, Unit);
-    Flow flow = {.arena = c->arena, .syms = c->syms, .def = x.def, .diags = quiet, .repeat = repeat};
 
     if (is_long(x.def, MOST_OPS))
         return false;
     *unit = *c->def->unit;
-    unit->name = flow.kernel = kernel_name(c);
+    unit->name = kernel_name(c);
     x.def->unit = unit;
-    for (int i = 0; i < x.workspaces.len; i++)
-        vec_push(c->arena, &flow.workspaces, x.workspaces.data[i]);
-    Program *program = flow_program(&flow, 1);
+    Program *program = kernels_of(c, &x, repeat, 1);
     if (!fits(c, key, program))
         return false;
+    program = in_parts(c, &x, repeat, program);
     say_why(c, program->units.data[0], goal);
     for (int i = 0; i < program->units.len; i++)
         vec_push(c->arena, &c->program->units, program->units.data[i]);
@@ -824,9 +858,9 @@ static Program *cut_all(void *user, const Def *def, int n_values)
     return read != def && (program = cut_each_way(&ahead)) ? program : cut_each_way(&all);
 }
 
-Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, FuseParts parts, void *user)
 {
-    Cutter c = {.arena = arena, .syms = syms, .misfit = misfit, .user = user, .why = why->message, .open = why->code == TW0605};
+    Cutter c = {.arena = arena, .syms = syms, .misfit = misfit, .parts = parts, .user = user, .why = why->message, .open = why->code == TW0605};
 
     return is_long(written, MOST_CUT) ? NULL : cut_as_seen(arena, syms, written, cut_all, &c);
 }

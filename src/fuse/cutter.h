@@ -30,6 +30,7 @@ typedef struct Cutter {
     Syms *syms;
     const Def *def;
     FuseMisfit misfit;
+    FuseParts parts; /* NULL: kernels are not cut into parts */
     void *user;
     const char *why;
     bool open;     /* what stopped the one kernel: a size left to the launch */

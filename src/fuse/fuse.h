@@ -35,8 +35,9 @@ typedef const Diag *(*FuseMisfit)(void *user, const Program *sketch);
 
 /* The same in several kernels, where one cannot be, or its tiles do not fit: some
  * values are left in memory by one kernel and read by the next. why: what was
- * wrong with the one. NULL: that does not help; nothing is recorded. */
-Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, void *user);
+ * wrong with the one. parts: NULL: none of them is cut so. NULL: that does not help; nothing is recorded. */
+typedef int (*FuseParts)(void *user, const Program *sketch); /* into how many parts loops of one of them are best cut */
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, FuseParts parts, void *user);
 
 /* What a sketch takes, by the model at hand; INFINITY: it cannot be, or that is not known. */
 typedef double (*FuseCost)(void *user, const Program *sketch);

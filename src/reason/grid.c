@@ -13,8 +13,6 @@
 #include <math.h>
 
 enum {
-    UNKNOWN_LENGTH = 4096,
-    UNKNOWN_ENTRIES = 32,
     L2_LINE = 128, /* bytes */
     OUTSIDE = 3    /* rows past the end of a tensor, of a tensor map's box: each takes as long as so many (seen there) */
 };
@@ -53,7 +51,7 @@ static double length_of(const Extent *extent, double unknown)
 
 double plan_turns(const Choice *c, const Extent *extent)
 {
-    double turns = length_of(extent, UNKNOWN_LENGTH) / (double)c->size[extent->id];
+    double turns = length_of(extent, PLAN_TYPICAL_LENGTH) / (double)c->size[extent->id];
 
     return extent->expected > 0 ? ceil(turns) : turns;
 }
@@ -70,7 +68,7 @@ double plan_blocks(const Plan *plan, const Choice *c)
     for (int i = 0; i < plan->grid.len; i++) {
         const Extent *extent = plan->grid.data[i];
 
-        blocks *= extent->kind == EXT_LEAD ? length_of(extent, UNKNOWN_ENTRIES) : plan_turns(c, extent);
+        blocks *= extent->kind == EXT_LEAD ? length_of(extent, PLAN_TYPICAL_ENTRIES) : plan_turns(c, extent);
     }
     return blocks;
 }

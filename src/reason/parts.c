@@ -1,7 +1,7 @@
 /* parts.c: into how many parts a sketch's loops are best cut.
  *
  * A grid that is smaller than the GPU leaves multiprocessors idle. Where all
- * sizes are known, the time of a kernel is what its busiest multiprocessor has to
+ * sizes are known, or nothing is multiplied, the time of a kernel is what its busiest multiprocessor has to
  * do; cut into parts, each block has fewer turns and there are more blocks, and a
  * second kernel reads all parts again, one after another. Tiles are chosen anew for
  * every number of parts: few large blocks in parts may be better than many small ones.
@@ -18,7 +18,7 @@ enum {
 };
 
 /* Of the time that cutting must save: the model is not better than that. */
-static const double GAIN = 0.1;
+static const double GAIN = 0.1, GAIN_IF_TYPICAL = 0.3; /* and sizes may be others */
 
 typedef struct Sketched {
     Arena *arena;
@@ -83,6 +83,27 @@ static const Unit *only_sketch(const Program *sketch)
     return unit;
 }
 
+static bool multiplies(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* Without products a block's time is that of what it reads: a few blocks that read all rows leave most of the memory's bandwidth
+ * unused, and one kernel more takes little. So that is done for lengths that are usual, where none are known. */
+static int parts_if_typical(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
+{
+    ReasonOptions typical = *options;
+
+    typical.typical = true;
+    return reason_parts(arena, syms, sketch, &typical);
+}
+
 int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
 {
     static const int numbers[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
@@ -94,9 +115,11 @@ int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
         return 1;
     if (!rate_parts(&s, 1, &whole))
         return 0;
+    if ((!whole.known || whole.turns == 0) && !options->typical && !multiplies(&s.unit->body))
+        return parts_if_typical(arena, syms, sketch, options);
     if (!whole.known || whole.blocks > options->target->sms)
         return 1;
-    double best = whole.cycles * (1 - GAIN);
+    double best = whole.cycles * (1 - (options->typical ? GAIN_IF_TYPICAL : GAIN));
     for (size_t i = 0; i < TW_COUNT(numbers) && numbers[i] <= whole.turns; i++)
         if (rate_parts(&s, numbers[i], &cut) && numbers[i] <= cut.turns && cut.cycles < best) {
             best = cut.cycles;

@@ -17,6 +17,9 @@
 #include "lang/eval.h"
 #include "reason/reason.h"
 
+/* Sizes that nobody knows, where something has to be thought of them. */
+enum { PLAN_TYPICAL_LENGTH = 4096, PLAN_TYPICAL_ENTRIES = 32 };
+
 typedef enum ExtentKind { EXT_ONE, EXT_LEAD, EXT_ENTRY, EXT_ROWS, EXT_COLS, EXT_LOOP, EXT_WHOLE } ExtentKind;
 
 typedef struct Extent {

@@ -206,17 +206,40 @@ const Stmt *plan_index(const Plan *plan, const char *name)
 
 /* ---- extents -------------------------------------------------------------------------------- */
 
+/* What the launch is said to give for a size; 0: nothing is said. */
+static int64_t said(const Plan *plan, const AffSym *size)
+{
+    const Setting *given = plan->options->launch ? settings_find(plan->options->launch, size->name) : NULL;
+
+    return given && given->value >= 0 && given->value <= INT32_MAX && given->value == (double)(int64_t)given->value ? (int64_t)given->value : 0;
+}
+
+/* What a size is usually: those of leading dimensions, as batches and heads, are small. */
+static int64_t usual(const Plan *plan, const AffSym *size)
+{
+    for (int i = 0; i < plan->unit->body.len; i++) {
+        const Stmt *s = plan->unit->body.data[i];
+
+        for (int d = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && d < s->n_shape - 2; d++)
+            if (expr_mentions(s->shape[d], size->name))
+                return PLAN_TYPICAL_ENTRIES;
+    }
+    return PLAN_TYPICAL_LENGTH;
+}
+
 /* A length under the sizes of the launch that the kernel is meant for; 0: they do not tell. */
 static int64_t at_launch(Plan *plan, const Aff *length)
 {
     int64_t value;
 
-    for (int i = 0; plan->options->launch && i < aff_sym_count(plan->aff); i++) {
+    for (int i = 0; (plan->options->launch || plan->options->typical) && i < aff_sym_count(plan->aff); i++) {
         const AffSym *sym = aff_sym_at(plan->aff, i);
-        const Setting *given = settings_find(plan->options->launch, sym->name);
+        int64_t size = aff_uses(length, sym) ? said(plan, sym) : 0;
 
-        if (given && given->value >= 0 && given->value <= INT32_MAX && given->value == (double)(int64_t)given->value)
-            length = aff_subst(plan->aff, length, sym, aff_const(plan->aff, (int64_t)given->value));
+        if (size == 0 && plan->options->typical && aff_uses(length, sym))
+            size = usual(plan, sym);
+        if (size > 0)
+            length = aff_subst(plan->aff, length, sym, aff_const(plan->aff, size));
     }
     return aff_is_const(length, &value) && value > 0 ? value : 0;
 }

@@ -18,6 +18,7 @@ typedef struct ReasonOptions {
     Settings *settings;      /* --set: dimensions compiled in; also BM, BN, BK, warps, stages force a choice */
     const Settings *launch;  /* --bind: sizes that are left to the launch, which the kernel is meant for; NULL: none */
     DType dtype;             /* of tensors without one */
+    bool typical;            /* sizes that nobody says are thought to be typical ones */
     bool hasty;              /* the first choice that fits will do: only whether there is one is asked */
     bool roomy;              /* refuse what leaves so few registers that some may be spilled */
     bool wide;               /* refuse blocks of so few warps, or so many, that they are rarely good */

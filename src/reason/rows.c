@@ -47,9 +47,7 @@ enum {
     MOST_OF_MANY = 122,   /* registers of a lane, as estimated, with which more of them do: with 124 ptxas spilled some */
     KEPT_VALUES = 16,     /* of a turn's columns, a lane: what it adds up stays in registers (src/pass/behind.c) */
     KEPT_THREADS = 1024,  /* of a multiprocessor, with 64 registers each, */
-    KEPT_REGS = 48,       /* or that many more than are estimated */
-    UNKNOWN_LENGTH = 4096,
-    UNKNOWN_ENTRIES = 32
+    KEPT_REGS = 48        /* or that many more than are estimated */
 };
 
 /* Of what a block takes alone, even where others hide it; and of the resource that does
@@ -166,7 +164,7 @@ static double inside(const RowSearch *s, const Extent *extent)
 
 static double turns_of(const RowSearch *s, const Extent *extent)
 {
-    double unknown = extent->kind < EXT_ROWS ? UNKNOWN_ENTRIES : UNKNOWN_LENGTH;
+    double unknown = extent->kind < EXT_ROWS ? PLAN_TYPICAL_ENTRIES : PLAN_TYPICAL_LENGTH;
     double length = extent->kind == EXT_LOOP && s->plan->range.typical ? (double)s->plan->range.typical
                     : extent->expected > 0                             ? (double)extent->expected
                                                                        : unknown;
@@ -300,6 +298,12 @@ static double turns_at_once(const RowSearch *s, const Extent *extent)
     return extent->kind == EXT_ENTRY && extent->known > 0 ? fmax(1, fmin((double)extent->known, AT_ONCE / fmax(1, values_of(s)))) : 1;
 }
 
+/* Into how many parts the rating takes loops to be cut: of rows that are read but once, since those read again are kept. */
+static double parts_assumed(const RowSearch *s)
+{
+    return plan_reads_again(s->plan) ? 1 : plan_parts_assumed(s->plan);
+}
+
 static void add_block(RowSearch *s, const Block *block, double turns)
 {
     bool loads = false;
@@ -318,7 +322,7 @@ static void add_block(RowSearch *s, const Block *block, double turns)
             const Extent *parts = plan_parts(s->plan, stmt);
             double before = s->latency;
 
-            add_block(s, &stmt->body, turns * turns_of(s, extent) / (parts ? turns_of(s, parts) : 1));
+            add_block(s, &stmt->body, turns * turns_of(s, extent) / (parts ? turns_of(s, parts) : block == &s->plan->unit->body ? parts_assumed(s) : 1));
             s->latency = before + (s->latency - before) / turns_at_once(s, extent);
         } else if (stmt->kind == STMT_IF) {
             add_block(s, &stmt->body, turns);
@@ -362,7 +366,7 @@ static int resident_blocks(const RowSearch *s)
 
 static double blocks_of(const RowSearch *s)
 {
-    double blocks = 1;
+    double blocks = parts_assumed(s);
 
     for (int i = 0; i < s->plan->grid.len; i++)
         blocks *= turns_of(s, s->plan->grid.data[i]);

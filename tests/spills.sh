@@ -175,6 +175,12 @@ for target in sm_80 sm_89 sm_90a; do
     whole four_taps $target # elements that are all on their way
 done
 whole gates_summed sm_75 --dtype fp16 --set spare=0 # a tile that one warp loads at once
+whole keys_rotated_in_a_formula sm_90a --set D=96 # a role that prepares tiles of many: slabs as wide as it has registers for,
+whole cache_of_8_bits sm_90a # one column of them below another, with what a mask makes of columns
+for target in sm_80 sm_90a; do
+    whole rows_looked_up $target # rows that are read one by one, of which nothing is copied
+    whole size_of_an_earlier_kernel $target
+done
 whole norm_to_bytes sm_90a # tiles that are loaded again for each pass
 for width in 64 128 256; do # rows of a sum of products, whole in their warps
     whole sums_both_ways sm_75 --dtype fp16 --set N=$width --set K=128

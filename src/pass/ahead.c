@@ -19,10 +19,12 @@
 
 enum { MOST = 16 }; /* numbers that a lane holds so */
 
+/* A row or a column: elements of a slab, each at an address of its own, are read with the slab. */
 static bool is_read(const TileOp *op)
 {
-    bool reads = op->kind == TILE_GATHER || op->kind == TILE_LOAD;
-    return reads && op->n_args == 0 && op->results[0]->type.space == SPACE_REGISTER;
+    if ((op->kind != TILE_GATHER && op->kind != TILE_LOAD) || op->n_args > 0) return false;
+    const TileType *t = &op->results[0]->type;
+    return t->space == SPACE_REGISTER && (t->rows == 1 || t->cols == 1);
 }
 
 static int values_of(const TileOp *op)

@@ -311,12 +311,38 @@ static void bring_gathered(TileProgram *program, TileKernel *kernel, TileBlock *
     }
 }
 
+static bool is_same_read(const TileOp *a, const TileOp *b)
+{
+    bool same = a->kind == b->kind && a->n_args == b->n_args && a->tensor == b->tensor && a->where == b->where && tile_type_equal(a->results[0]->type, b->results[0]->type);
+    for (int k = 0; same && k < a->n_args; k++) same = a->args[k] == b->args[k];
+    for (int d = 0; same && a->tensor && d < a->tensor->rank; d++) same = a->coords[d] == b->coords[d];
+    return same;
+}
+
+/* What several places of a formula name is read once: registers are few. */
+static void read_once(TileBlock *region)
+{
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileOp *op = region->ops.data[i];
+        bool reads = op->kind == TILE_MOVE && op->args[0]->type.space == SPACE_SHARED;
+        if (!reads && op->kind != TILE_GATHER) continue;
+        for (int k = i + 1; k < region->ops.len; k++) {
+            const TileOp *again = region->ops.data[k];
+            if (!is_same_read(op, again)) continue;
+            tile_replace_uses(region, again->results[0], op->results[0]);
+            tile_remove(region, k--);
+        }
+    }
+}
+
 static void bring_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) bring_block(program, kernel, op->regions[r]);
-        if (op->kind == TILE_PREPARE) bring_gathered(program, kernel, op->regions[0]);
+        if (op->kind != TILE_PREPARE) continue;
+        bring_gathered(program, kernel, op->regions[0]);
+        read_once(op->regions[0]);
     }
 }
 

@@ -114,7 +114,7 @@ bool rows_layout(const TileKernel *kernel, Layout *layout)
     Shapes shapes = {0};
     if (!rows_without_fragments(kernel) || (!kernel->kept && block_wants(kernel->body, uses_shared))) return false;
     find_shapes(kernel->body, &shapes);
-    if (shapes.bytes == 0 && warps_n > 1) shapes.bytes = sizeof(float); /* rows that are read one by one, and shared */
+    if (shapes.bytes == 0 && shapes.cols > 0) shapes.bytes = sizeof(float); /* rows that are read one by one */
     return fits_any(&shapes, kernel->warps, warps_n, layout);
 }
 

@@ -61,7 +61,12 @@ static double peak_words(const TileBlock *region)
     return most;
 }
 
-enum { WORDS = 48, LANES = 32, ROW_MOST = 24 }; /* words of a slab a lane; elements of a row, of all slabs, that it may hold */
+enum {
+    WORDS = 48,     /* of a slab a lane, */
+    READ_MOST = 24, /* of which so many are of tiles as they were brought, since those of the next slab stand beside them; */
+    ROW_MOST = 24,  /* elements of a row, of all slabs, that a lane may hold */
+    LANES = 32
+};
 
 /* Words beside, for each element of the tile: of long rows that are read with the slabs, and of values that have met one column
  * of numbers and wait for another. */
@@ -78,6 +83,29 @@ static double words_beside(const TileBlock *region, int beside)
     return rows + (columns > 1);
 }
 
+/* Words a lane of a slab that are read for it alone, of tiles as they were brought. */
+static int words_of_tiles(const Slabs *s)
+{
+    const TileBlock *region = s->prepare->regions[0];
+    int words = 0;
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileOp *op = region->ops.data[i];
+        if (op->kind != TILE_MOVE || stage_is_move(op) || !is_matrix(&op->results[0]->type)) continue;
+        words += s->rows * s->cols * dtype_bytes(op->results[0]->type.dtype) / ((int)sizeof(uint32_t) * TARGET_GROUP_WARPS * LANES);
+    }
+    return words;
+}
+
+/* Goes on to the next smaller part of the tile's columns, of stretches of k beside each other. */
+static bool narrow(Slabs *s, int stretches)
+{
+    int all = s->prepare->results[0]->type.cols, cols = s->cols - 1;
+    while (cols >= stretches && (all % cols || cols % stretches)) cols--;
+    if (cols < stretches) return false;
+    s->cols = cols;
+    return true;
+}
+
 /* A lane has rows of its own, so that those that lie below each other in a panel, which its swizzle keeps apart, are
  * accessed together. */
 static void share_rows(Slabs *s, int k, double each)
@@ -87,8 +115,7 @@ static void share_rows(Slabs *s, int k, double each)
     s->rows = TARGET_GROUP_WARPS * LANES / beside;
     while (s->cols % (2 * k * beside) == 0 && s->cols / beside * each > WORDS) s->cols /= 2;
     each += words_beside(s->prepare->regions[0], beside);
-    for (int parts = 3; s->cols / beside * each > 2 * WORDS && parts * k * beside <= tile->cols; parts += 2)
-        if (tile->cols % (parts * k * beside) == 0) s->cols = tile->cols / parts;
+    while ((s->cols / beside * each > 2 * WORDS || words_of_tiles(s) > READ_MOST) && narrow(s, k * beside)) {}
     if (s->cols % (k * beside) == 0) s->layout = (Layout){.kind = LAY_ROWS, .warps_m = TARGET_GROUP_WARPS / beside, .warps_n = beside, .k = k, .lanes = 1};
 }
 
@@ -296,17 +323,13 @@ static void each_ring(Slabs *s, TileOpKind kind)
     }
 }
 
-/* Words a lane of a slab that are read for it alone: of the tile itself, or of long rows. */
-static int words_read(const Slabs *s, bool of_rows)
+/* Words a lane of long rows, which are read for a slab alone. */
+static int words_of_rows(const Slabs *s)
 {
     const TileBlock *region = s->prepare->regions[0];
     int words = 0;
-    for (int i = 0; i < region->ops.len; i++) {
-        const TileOp *op = region->ops.data[i];
-        if (of_rows && is_long_row(s, op)) words += s->cols / (s->layout.warps_n * s->layout.lanes);
-        if (of_rows || op->kind != TILE_MOVE || stage_is_move(op) || !is_matrix(&op->results[0]->type)) continue;
-        words += s->rows * s->cols * dtype_bytes(op->results[0]->type.dtype) / ((int)sizeof(uint32_t) * TARGET_GROUP_WARPS * LANES);
-    }
+    for (int i = 0; i < region->ops.len; i++)
+        if (is_long_row(s, region->ops.data[i])) words += s->cols / (s->layout.warps_n * s->layout.lanes);
     return words;
 }
 
@@ -314,7 +337,7 @@ static int words_read(const Slabs *s, bool of_rows)
 static int slabs_ahead(const Slabs *s)
 {
     enum { AHEAD = 16, AHEAD_WITH_ROWS = 32 }; /* words a lane */
-    int words = words_read(s, false), rows = words_read(s, true), slabs = words > 0 ? AHEAD / words : 1;
+    int words = words_of_tiles(s), rows = words_of_rows(s), slabs = words > 0 ? AHEAD / words : 1;
     if (rows > 0 && 2 * (words + rows) > AHEAD_WITH_ROWS) return 0;
     return slabs > 1 ? slabs - 1 : 1;
 }
@@ -376,6 +399,23 @@ static void fetch(Slabs *s)
     }
 }
 
+/* What a mask makes of columns ptxas keeps for as long as slabs with these follow. */
+static bool masks_columns(const Slabs *s)
+{
+    const TileBlock *region = s->prepare->regions[0];
+    bool masks = false;
+    for (int i = 0; i < region->ops.len; i++) masks |= region->ops.data[i]->kind == TILE_MASK && aff_uses(region->ops.data[i]->cond, s->program->col);
+    return masks;
+}
+
+/* Which slab is the i-th to be made: row after row, or column after column. */
+static int in_turn(const Slabs *s, int i)
+{
+    const TileType *tile = &s->prepare->results[0]->type;
+    int across = tile->cols / s->cols, down = tile->rows / s->rows;
+    return masks_columns(s) ? i % down * across + i / down : i;
+}
+
 TileBlock *slabs_of(TileProgram *program, TileKernel *kernel, const TileOp *prepare, TileValue *const *rings)
 {
     Slabs s = {.program = program, .kernel = kernel, .prepare = prepare, .rings = rings, .to = tile_block_new(program)};
@@ -394,10 +434,10 @@ TileBlock *slabs_of(TileProgram *program, TileKernel *kernel, const TileOp *prep
     each_ring(&s, TILE_ACQUIRE);
     for (int i = 0, moved = 0, ahead = slabs_ahead(&s); i < slabs; i++) {
         for (; moved < slabs && moved <= i + ahead; moved++) {
-            go_to(&s, values, moved);
+            go_to(&s, values, in_turn(&s, moved));
             move_slab(&s);
         }
-        go_to(&s, values, i);
+        go_to(&s, values, in_turn(&s, i));
         do_slab(&s);
     }
     each_ring(&s, TILE_FILLED);

@@ -15,15 +15,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TW_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TW_ASAN 1
-#endif
-#endif
-
-#ifdef TW_ASAN
+#if TW_ASAN
 #include <sanitizer/asan_interface.h>
 enum { GAP = 16 };
 #define POISON(at, size) ASAN_POISON_MEMORY_REGION(at, size)

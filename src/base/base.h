@@ -33,6 +33,18 @@
 #define TW_NORETURN
 #endif
 
+/* Whether AddressSanitizer is built in. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TW_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TW_ASAN 1
+#endif
+#endif
+#ifndef TW_ASAN
+#define TW_ASAN 0
+#endif
+
 #define TW_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- memory ------------------------------------------------------------ */

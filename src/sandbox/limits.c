@@ -19,6 +19,12 @@ static bool limit(int what, rlim_t value)
     return setrlimit(what, &wanted) == 0;
 }
 
+/* AddressSanitizer has terabytes of addresses for itself, which no limit may stand in the way of. */
+static bool limit_memory(size_t bytes)
+{
+    return TW_ASAN || bytes == 0 || limit(RLIMIT_AS, (rlim_t)bytes);
+}
+
 bool sandbox_limit(const SandboxSpec *spec)
 {
     clearenv();
@@ -28,5 +34,5 @@ bool sandbox_limit(const SandboxSpec *spec)
         return false;
 #endif
     return limit(RLIMIT_CORE, 0) && limit(RLIMIT_CPU, (rlim_t)spec->seconds + 1) && limit(RLIMIT_NOFILE, 256) &&
-           limit(RLIMIT_FSIZE, (rlim_t)spec->most) && (!spec->memory || limit(RLIMIT_AS, (rlim_t)spec->memory));
+           limit(RLIMIT_FSIZE, (rlim_t)spec->most) && limit_memory(spec->memory);
 }

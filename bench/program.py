@@ -168,8 +168,15 @@ class Program:
             blocks = min(blocks, launch["persistent"] * self.driver.multiprocessors())
         return blocks
 
+    def seen(self, tensors, dims):
+        """Tensors in the shape that the kernels take, which may be another than the definition's (docs/abi.md)."""
+        shapes = {t["name"]: [evaluate(str(d), dims) for d in t["dims"]] for t in self.abi["tensors"]}
+        return {name: t if name not in shapes or list(t.shape) == shapes[name] else t.view(shapes[name])
+                for name, t in tensors.items()}
+
     def bind(self, tensors, dims, params):
         """A function that launches once on the given stream; it is not for two streams at once."""
+        tensors = self.seen(tensors, dims)
         maps = self.maps(tensors) if self.is_aligned(tensors) else None
         fast = maps is not None
         counters = self.counters(next(iter(tensors.values())).device)

@@ -7,7 +7,7 @@
  *   shape     what blocks share        what loops stream         all else
  *   entries   a part of a tile         a tile and some more      counts unlike each other, as 4 and 2
  *   tiles     a tile and some more     a tile and some more      few
- *   turns     a part of a tile         five tiles and some more  few
+ *   turns     a part of a tile         five tiles and some more, or two, few
  *
  * Then on few entries again, of numbers with a mean, scores far below 0, and numbers as small as an epsilon.
  *
@@ -236,7 +236,7 @@ static int largest_number(const Block *block)
 }
 
 /* What is tried, the most telling first. */
-typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, FEW } Form;
+typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, THREE, FEW } Form;
 
 typedef struct Attempt {
     Form shared, streamed;
@@ -244,11 +244,11 @@ typedef struct Attempt {
 } Attempt;
 
 /* Of each row the first that the definition takes, and that is little work. */
-enum { SHAPES = 5, TRIES = 7 };
+enum { SHAPES = 5, TRIES = 9 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
     {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
-    {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
+    {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
 
@@ -268,6 +268,7 @@ static int tiled_size(const Agree *a, Form form, int extent, int k)
     case NEXT: return extent + 1 + k;
     case WHOLE: return 2 * extent;
     case PART: return extent / 2 + 1 + k;
+    case THREE: return 2 * extent + 1 + k;
     case MANY: return 5 * extent + extent / 2 + 1 + 2 * k;
     case FEW: return 2 + k;
     }
@@ -466,7 +467,7 @@ static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, S
     const char *error;
     bool ran = false;
 
-    for (int i = 0; i < n && !ran; i++) {
+    for (int i = 0; i < n && !ran && attempts[i].counts; i++) {
         bool made = make(a, &attempts[i], fill);
 
         a->on.work = 0;

@@ -10,6 +10,7 @@
  *                                             Compute Exp z and get new z
  *                                             Compute Add L, z and get new L
  *                                             Compute Divide O, L and get new O
+ *   Compute Fill H, 0                         Compute GEMM K.T, V and accumulate H           a product that is missing
  *   Compute Exp S and get new S               Compute Exp2 S and get new S                   another operation
  *   Compute Multiply X, w and get Y           Compute Multiply X, g and get Y                another operand
  *   Compute RowSum P and get L                Compute RowSum P and accumulate L
@@ -159,6 +160,76 @@ static bool try_columns(Vary *v)
     for (int i = v->computes.len - 1; i >= 0; i--)
         if (try_column_behind(v, v->computes.data[i], false))
             return true;
+    return false;
+}
+
+/* `Log L` and the like without what is to be added to it. */
+static bool try_functions(Vary *v)
+{
+    for (int i = v->computes.len - 1; i >= 0; i--)
+        if (is_element(v->computes.data[i]) && v->computes.data[i]->n_args == 1 && try_column_behind(v, v->computes.data[i], true))
+            return true;
+    return false;
+}
+
+/* What is copied without a step of a column: `Subtract X, mean`. */
+static bool try_columns_of_copied(Vary *v)
+{
+    for (int i = 0; i < v->all.len; i++) {
+        const Stmt *copy = v->all.data[i];
+        const char *tile = copy->kind == STMT_COPY && copy->to_space == SPACE_REGISTER && !copy->listed && vary_has(&v->tiles, copy_tile(copy)) ? copy_tile(copy) : NULL;
+
+        for (size_t k = 0; tile && k < TW_COUNT(ARITHMETIC); k++)
+            for (int c = v->columns.len - 1; c >= 0; c--)
+                if (try_behind(v, copy, in_place(v, ARITHMETIC[k], tile, expr_name(v->s->arena, v->columns.data[c])), "with this as well it is what the Operator says"))
+                    return true;
+    }
+    return false;
+}
+
+/* ---- a product that is missing ---------------------------------------------------------------------- */
+
+static bool is_made(const Vary *v, const char *tile)
+{
+    for (int i = 0; i < v->all.len; i++) {
+        const Stmt *s = v->all.data[i];
+        bool copied = s->kind == STMT_COPY && s->to_space != SPACE_GLOBAL && strcmp(copy_tile(s), tile) == 0 && s->space == SPACE_GLOBAL;
+
+        if (copied || (vary_result(s) && strcmp(vary_result(s), tile) == 0 && !(s->op_known && s->op == OP_FILL)))
+            return true;
+    }
+    return false;
+}
+
+/* At the end of a loop, of two of the tiles that it copies. */
+static bool try_product_in(Vary *v, const Stmt *loop, const char *tile)
+{
+    static const char *const forms[] = {"%s%sCompute GEMM %s, %s and accumulate %s", "%s%sCompute GEMM %s.T, %s and accumulate %s", "%s%sCompute GEMM %s, %s.T and accumulate %s"};
+    const Stmt *last = loop->body.data[loop->body.len - 1];
+    Names copied = {0};
+
+    for (int i = 0; i < loop->body.len; i++)
+        if (loop->body.data[i]->kind == STMT_COPY && loop->body.data[i]->to_space == SPACE_SHARED)
+            vec_push(v->s->arena, &copied, copy_tile(loop->body.data[i]));
+    for (int a = 0; a < copied.len; a++)
+        for (int b = 0; b < copied.len; b++)
+            for (size_t f = 0; f < TW_COUNT(forms); f++) {
+                char text[256];
+                int n = snprintf(text, sizeof text, forms[f], "\n", suggest_indent(v->s, last->span.start), copied.data[a], copied.data[b], tile);
+
+                if (n < (int)sizeof text && suggest_edit(v->s, (Span){last->span.end, last->span.end}, arena_strdup(v->s->arena, text), "the product that nothing else makes"))
+                    return true;
+            }
+    return false;
+}
+
+/* A tile that is read, and that nothing but a Fill makes. */
+static bool try_products(Vary *v)
+{
+    for (int i = 0; i < v->tiles.len; i++)
+        for (int k = 0; !is_made(v, v->tiles.data[i]) && k < v->all.len; k++)
+            if (v->all.data[k]->kind == STMT_FOR && v->all.data[k]->body.len && try_product_in(v, v->all.data[k], v->tiles.data[i]))
+                return true;
     return false;
 }
 
@@ -347,13 +418,28 @@ static bool try_names(Vary *v, const Expr *e, const Names *names)
     return false;
 }
 
+/* Numbers that the Operator alone declares, and a Kernel takes by name. */
+static bool try_params(Vary *v, const Expr *e)
+{
+    Names params = {0};
+
+    for (int i = 0; i < v->definition->body.len; i++) {
+        const Stmt *s = v->definition->body.data[i];
+        if ((s->kind == STMT_PARAM || s->kind == STMT_LET) && !vary_has(&v->sizes, s->name))
+            vec_push(v->s->arena, &params, s->name);
+    }
+    return try_names(v, e, &params);
+}
+
 static bool try_operand(Vary *v, const Expr *e)
 {
     if (e && (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))
         e = e->a;
     if (!e || e->kind != EXPR_NAME)
         return false;
-    return try_names(v, e, vary_has(&v->columns, e->name) ? &v->columns : vary_has(&v->tiles, e->name) ? &v->tiles : &v->sizes);
+    if (vary_has(&v->columns, e->name) || vary_has(&v->tiles, e->name))
+        return try_names(v, e, vary_has(&v->columns, e->name) ? &v->columns : &v->tiles);
+    return try_params(v, e) || try_names(v, e, &v->sizes);
 }
 
 /* `Multiply xy, 1 - e` for `Multiply xy, e`: a number that some statement of the definition has there. */
@@ -602,7 +688,7 @@ static bool try_without(Vary *v)
 
 bool propose_missing_stmt(Suggester *s)
 {
-    return vary_each(s, try_two_loops) || vary_each(s, try_done_alike) || vary_each(s, try_columns_in) || vary_each(s, try_inputs);
+    return vary_each(s, try_products) || vary_each(s, try_functions) || vary_each(s, try_two_loops) || vary_each(s, try_done_alike) || vary_each(s, try_columns_in) || vary_each(s, try_inputs);
 }
 
 bool propose_changed_stmt(Suggester *s)
@@ -612,7 +698,7 @@ bool propose_changed_stmt(Suggester *s)
 
 bool propose_other_operand(Suggester *s)
 {
-    return vary_each(s, try_all_operands) || vary_each(s, try_columns);
+    return vary_each(s, try_all_operands) || vary_each(s, try_columns) || vary_each(s, try_columns_of_copied);
 }
 
 bool propose_moved_stmt(Suggester *s)

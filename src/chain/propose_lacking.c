@@ -14,9 +14,9 @@
 
 static bool is_step(const Stmt *s)
 {
-    bool element = s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == OPC_ELEMENT && !s->listed;
+    OpClass class = s->kind == STMT_COMPUTE && s->op_known && !s->listed ? op_info(s->op)->class : OPC_GEMM;
 
-    return element && (s->n_args == 1 || s->n_args == 2) && s->args[0]->kind == EXPR_NAME && compute_result(s) && compute_result(s)->kind == EXPR_NAME;
+    return (class == OPC_ELEMENT || (class == OPC_SOFTMAX && !s->over)) && (s->n_args == 1 || s->n_args == 2) && s->args[0]->kind == EXPR_NAME && compute_result(s) && compute_result(s)->kind == EXPR_NAME;
 }
 
 /* Whether the Kernel has the operation, with the second operand if that is given; not as a copy. */

@@ -3,7 +3,7 @@
  *
  * The rest of the kernel says how a dimension is cut: by the shapes and coordinates
  * of other Copies, by the grid, by loops. What lacks a coordinate gets the same. */
-#include "chain/cuts.h"
+#include "chain/vary.h"
 #include "chain/forms.h"
 
 /* ---- copies ------------------------------------------------------------------------------------ */
@@ -112,6 +112,41 @@ bool propose_store(Suggester *s)
         return false;
     text = copy_text(&cuts, tensor, cuts_tile(&cuts, tensor->name, SPACE_REGISTER), SPACE_REGISTER, SPACE_GLOBAL);
     return suggest_edit(s, (Span){end.start, end.start}, line(s, tensor, text), "write it");
+}
+
+/* `Copy O (BM, D) in ...` as one of another tile: `Copy T (BM, D) as O in ...`. */
+static const char *stored_as(Suggester *s, const char *text, const Stmt *output, const char *tile)
+{
+    const char *rest = text + strlen("Copy ") + strlen(output->name), *at = strstr(rest, " in ");
+
+    at = at ? at : strstr(rest, " from ");
+    return at ? arena_printf(s->arena, "Copy %s%.*s as %s%s", tile, (int)(at - rest), rest, output->name, at) : text;
+}
+
+/* An output that is some tile on its way to another: behind what computes that, where both agree with the Operator then. */
+bool propose_store_of_another(Suggester *s)
+{
+    enum { MOST_TRIES = 40 };
+    const Stmt *tensor = s->stmt && s->stmt->kind == STMT_OUTPUT && s->agrees && s->stage == s->agrees && vary_definition(s) ? s->stmt : NULL;
+    Vary v = tensor ? vary_kernel(s, s->unit) : (Vary){0};
+    Cuts cuts = cuts_of(s);
+    int tries = s->tries;
+    bool strict = s->strict, found = false;
+
+    s->tries = MOST_TRIES;
+    s->strict = true;
+    for (int i = v.computes.len - 1; tensor && !found && i >= 0; i--) {
+        const Stmt *at = v.computes.data[i];
+        const char *name = vary_result(at);
+        const Stmt *tile = name ? cuts_tile(&cuts, name, SPACE_REGISTER) : NULL;
+        const char *text = name && (tile || is_sketch(&cuts)) ? copy_text(&cuts, tensor, tile, SPACE_REGISTER, SPACE_GLOBAL) : NULL;
+
+        found = text && strcmp(name, tensor->name) != 0 &&
+                suggest_edit(s, (Span){at->span.end, at->span.end}, arena_printf(s->arena, "\n%s%s", suggest_indent(s, at->span.start), stored_as(s, text, tensor, name)), "write it");
+    }
+    s->tries = tries;
+    s->strict = strict;
+    return found;
 }
 
 /* `return C`: an output is written by a Copy. */

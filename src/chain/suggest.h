@@ -100,7 +100,7 @@ Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_t
     propose_other_transposes, propose_turned_product, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_other_place, propose_cut_in_grid, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean;
 /* propose_memory.c */
-Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
+Proposal propose_copy, propose_store, propose_store_of_another, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_computed_first, propose_laid_otherwise, propose_copy_of_each, propose_loose, propose_define_shape, propose_to_output, propose_renamed_tile, propose_other_sum;
 /* propose_widened.c */
@@ -113,6 +113,8 @@ Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_over_rows;
 /* propose_notation.c */
 Proposal propose_notation;
+/* propose_unread.c */
+Proposal propose_unread_input, propose_unused_result;
 /* propose_shapes.c */
 Proposal propose_worked_out;
 /* propose_functions.c */

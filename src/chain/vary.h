@@ -4,6 +4,7 @@
  * that is missing. Nobody can say beforehand which step, so many are tried on a small shape (witness.c), the likeliest first;
  * the first behind which both agree is suggested.
  *
+ *   propose_unread.c      an Input that is not read
  *   propose_pass.c        a whole loop that is missing
  *   propose_agree.c       what the definition says of the same thing
  *   propose_exprs.c       expressions: order, signs, bounds, names, numbers

@@ -507,6 +507,7 @@ right means_of_blocks "--set D=192 --target sm_90a" --bind batch=1 --bind heads=
 right sums_shown "--set D=96 --set E=56 --target sm_90a" --bind b=1 --bind h=2 --bind s=33 --bind t=65 --data negative
 right sums_shown "--set D=64 --set E=64 --target sm_80" --bind b=1 --bind h=2 --bind s=33 --bind t=65 --data negative
 right heads_mixed "--set D=64 --target sm_90a" --bind batch=1 --bind heads=8 --bind q_len=17 --bind kv_len=72 # and where quotients of columns say
+right products_of_flat_places "--target sm_90a" --bind b=1 --bind h=3 --bind q=5 --bind kv=37 # the same, for any alignment
 right first_of_the_largest "" --bind M=3 --bind N=0
 right first_of_the_largest "" --bind M=3 --bind N=70
 for k in 1 40 64 72 200; do

@@ -280,11 +280,23 @@ static bool is_short(const Emitter *e, const Tiles *t)
     return !e->role && t->product > 0 && share(e) - t->carried - t->product < FRAGMENTS + t->steps * t->product / PER_STEP;
 }
 
+static bool has(const TileBlock *block, bool (*is_one)(const TileOp *op))
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (is_one(op) && op->results[0]->type.rows > 1) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (has(op->regions[k], is_one)) return true;
+    }
+    return false;
+}
+
 /* Where warpgroups multiply, blocks have more warps for as many rows, and ptxas has kept within its registers, unless tiles fill them,
- * in turns of two products. */
-static bool may_be_scarce(const Emitter *e, const Tiles *t)
+ * in turns of two products, or many elements have an address each. */
+static bool may_be_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
     if (e->role) return false;
+    if (e->target->has_wgmma && !e->aligned && has(body, tile_is_scattered)) return true;
     if (e->target->has_wgmma) return !e->aligned && (t->products + t->sums > 2 || share(e) - t->most <= NONE);
     return !e->aligned || e->kernel->warps_n <= 1;
 }
@@ -316,24 +328,13 @@ static bool only_adds_to_many(const Emitter *e, const Tiles *t)
 static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
     if (only_adds_to_many(e, t)) return true;
-    if (!may_be_scarce(e, t)) return false;
+    if (!may_be_scarce(e, body, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
     int left = share(e) - t->most - of_outputs(e, t) - t->places * OF_PLACE;
     if (t->mixed && t->products == 1 && left - between_steps(t) <= SCARCE_MIXED) return true;
     if (t->computes && left <= SCARCE_WIDE && ch_is_in(e, body)) return true;
     int more = t->products == 1 && t->sums > 1 ? t->sums - 1 : 0;
     return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD + more * HELD_MORE);
-}
-
-static bool has(const TileBlock *block, bool (*is_one)(const TileOp *op))
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (is_one(op) && op->results[0]->type.rows > 1) return true;
-        for (int k = 0; k < op->n_regions; k++)
-            if (has(op->regions[k], is_one)) return true;
-    }
-    return false;
 }
 
 Room rm_of_role(const TileBlock *body)
@@ -372,7 +373,7 @@ static bool may_lack_behind(const Emitter *e, const Tiles *t)
 bool rm_anew_behind(const Emitter *e, const TileOp *loop)
 {
     Tiles t = tiles_of(e, loop->regions[0]);
-    if (!may_be_scarce(e, &t)) return may_lack_behind(e, &t);
+    if (!may_be_scarce(e, loop->regions[0], &t)) return may_lack_behind(e, &t);
     if (!e->aligned) return t.products + t.sums > 0;
     bool wanted = t.products > 1 || (t.products > 0 && !e->target->has_cp_async) || are_few(e, &t) || is_scarce(e, loop->regions[0], &t) ||
                   (t.products > 0 && ch_is_in(e, loop->regions[0]));
@@ -393,7 +394,7 @@ bool rm_apart(const Emitter *e, const TileOp *last)
     Tiles t = tiles_of(e, e->block);
     int left = share(e) - t.most - read_around(e->block, arena_array(e->arena, bool, e->kernel->next_value));
     bool adds = last->n_args == 3 && left > LEAST;
-    return e->turn && t.products > 1 && !adds && may_be_scarce(e, &t) && share(e) > SOME_REGISTERS &&
+    return e->turn && t.products > 1 && !adds && may_be_scarce(e, e->block, &t) && share(e) > SOME_REGISTERS &&
            left <= (e->target->has_cp_async ? APART : SCARCE_HELD);
 }
 

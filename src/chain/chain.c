@@ -407,10 +407,13 @@ static void warn_of_kernels(Chain *chain, const Program *cut, const Diag *why)
 static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *failed)
 {
     const Diag *why = whole ? misfit(chain, whole) : failed->list.len ? &failed->list.data[0] : NULL;
+    static const Diag again = {.code = TW0502, .message = "each block would sum all of a tensor again"};
     Program *cut = NULL;
 
     if (why && why->code == TW0434)
         return NULL;
+    if (whole && !why && fuse_repeats(chain->arena, chain->syms, chain->def))
+        why = &again;
     if (why && !sizes_forced(chain))
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, parts_of, chain);
     if (why && !cut && !sizes_forced(chain))
@@ -469,6 +472,8 @@ static Program *fuse_by_model(Chain *chain, int fold, int apart)
 
     if (chain->run_with.list.len > 0 && misfits)
         parts = 0; /* what the launch gives is not known when compiling */
+    if (whole && fuse_repeats(chain->arena, chain->syms, chain->def))
+        parts = 0;
     if (parts > 1)
         cut = refined(chain, fuse_parts(chain, parts, quiet), fold);
     if (parts < 1)

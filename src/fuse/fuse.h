@@ -16,6 +16,9 @@ enum { FUSE_MAX_PARTS = 1024 };
  * cut, each in blocks of its own; with more than one, later kernels combine. */
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags);
 
+/* Whether one kernel's blocks would each sum all of a tensor again. */
+bool fuse_repeats(Arena *arena, Syms *syms, const Def *def);
+
 /* Multiplies operands of 8 bits as numbers of this type of 16; and whether there are any: widen.c. */
 void fuse_widen(Def *def, DType wide);
 bool fuse_can_widen(const Def *def);

@@ -27,6 +27,7 @@ typedef struct Reshaper {
     const Def *def;
     Remade remade;
     const DefValue **as; /* by value id: the value whose shape it gets; NULL: it keeps its own */
+    bool *stays;         /* by value id: others get its shape */
     int parts;
     AffSym *row, *col;   /* the places of an element in that shape */
 } Reshaper;
@@ -89,6 +90,15 @@ static bool is_member(const Group *g, const DefValue *value)
     return false;
 }
 
+/* One number, which fits any shape. */
+static bool is_single(const DefValue *value)
+{
+    for (int d = 0; d < value->rank; d++)
+        if (!flow_is_one(value->dims[d]))
+            return false;
+    return true;
+}
+
 static const Expr *broadcast(Group *g, const DefValue *value, bool *needed);
 
 static bool join(Group *g, const DefValue *value);
@@ -101,13 +111,15 @@ static bool operands_join(Group *g, const DefOp *op)
     for (int k = 0; k < op->n_args; k++) {
         const DefValue *value = op->args[k].value;
 
-        if (value && !(def_same_shape(value, g->shape) ? join(g, value) : broadcast(g, value, needed) != NULL))
+        if (!value || (is_single(value) && value->rank <= g->as->rank))
+            continue;
+        if (!(def_same_shape(value, g->shape) ? join(g, value) : broadcast(g, value, needed) != NULL))
             return false;
     }
     return true;
 }
 
-/* What is made of it: likewise, or of an input, or of what was reshaped, what it is wanted as. */
+/* What is made of it: likewise, or what it is wanted as. */
 static bool uses_join(Group *g, const DefValue *value)
 {
     for (int i = 0; i < g->r->def->ops.len; i++) {
@@ -115,7 +127,7 @@ static bool uses_join(Group *g, const DefValue *value)
 
         if (def_op_reads(op, value))
             return false;
-        if (!def_op_takes(op, value) || (op->op == OP_RESHAPE && value->is_input && def_same_shape(op->result, g->as)))
+        if (!def_op_takes(op, value) || (op->op == OP_RESHAPE && def_same_shape(op->result, g->as) && !op->result->is_output))
             continue;
         if (!goes_by_element(op) || !def_same_shape(op->result, g->shape) || !join(g, op->result))
             return false;
@@ -129,7 +141,7 @@ static bool join(Group *g, const DefValue *value)
 
     if (is_member(g, value))
         return true;
-    if (!def_same_shape(value, g->shape) || g->r->as[value->id] || (value->op && !again && !goes_by_element(value->op)) ||
+    if (!def_same_shape(value, g->shape) || g->r->as[value->id] || g->r->stays[value->id] || (value->op && !again && !goes_by_element(value->op)) ||
         (again && (value->op->args[0].transposed || value->op->args[0].value->is_input)))
         return false;
     vec_push(g->r->arena, &g->members, value);
@@ -161,8 +173,9 @@ static void find_group(Reshaper *r, const DefValue *value, const DefValue *as)
 {
     Group g = {.r = r, .shape = value, .as = as};
 
-    if (r->as[value->id] || !join(&g, value) || !outputs_are_apart(&g))
+    if (r->as[value->id] || r->as[as->id] || !join(&g, value) || !outputs_are_apart(&g))
         return;
+    r->stays[as->id] = true;
     for (int i = 0; i < g.members.len; i++)
         r->as[g.members.data[i]->id] = g.as;
 }
@@ -366,7 +379,7 @@ static void keep_op(Reshaper *r, const DefOp *op)
     DefValue *others[3] = {NULL};
 
     for (int k = 0; as && k < op->n_args; k++)
-        if (op->args[k].value && !def_same_shape(op->args[k].value, op->result))
+        if (op->args[k].value && !def_same_shape(op->args[k].value, op->result) && !is_single(op->args[k].value))
             others[k] = add_broadcast(r, op, op->args[k].value);
     DefOp *kept = flow_keep_op(&r->remade, op);
     for (int k = 0; k < op->n_args; k++)
@@ -397,7 +410,7 @@ static bool is_dropped(const Reshaper *r, const DefOp *op)
 {
     const DefValue *x = op->op == OP_RESHAPE ? op->args[0].value : NULL;
 
-    return x && ((x->is_input && r->as[x->id]) || (!x->is_input && r->as[op->result->id]));
+    return x && ((r->as[x->id] && def_same_shape(r->as[x->id], op->result)) || (!x->is_input && r->as[op->result->id]));
 }
 
 /* Tensors are declared so. False: a size has no spelling. */
@@ -440,18 +453,36 @@ static bool has_work(const Def *def)
     return reduces && reshapes && !def_is_named(def, "row") && !def_is_named(def, "col") && !def_index(def, "row") && !def_index(def, "col");
 }
 
+/* What gets another shape; false: nothing does. */
+static bool find_shapes(Reshaper *r)
+{
+    const Def *def = r->def;
+    bool any = false;
+
+    for (int i = 0; i < def->ops.len; i++)
+        if (makes_rows(def->ops.data[i]) && def->ops.data[i]->args[0].value->op)
+            find_group(r, def->ops.data[i]->result, def->ops.data[i]->args[0].value);
+    for (int i = 0; i < def->ops.len; i++) /* what was made element by element of what comes in its own shape */
+        if (makes_rows(def->ops.data[i]) && def->ops.data[i]->args[0].value->op && !def->ops.data[i]->result->is_output)
+            find_group(r, def->ops.data[i]->args[0].value, def->ops.data[i]->result);
+    for (int i = 0; i < def->inputs.len; i++)
+        find_input(r, def->inputs.data[i]);
+    for (int i = 0; i < def->values.len; i++)
+        any |= r->as[def->values.data[i]->id] != NULL;
+    return any;
+}
+
 const Def *flow_reshape(Arena *arena, Syms *syms, const Def *def)
 {
     if (!has_work(def))
         return def;
     Reshaper r = {.arena = arena, .syms = syms, .def = def, .as = arena_array(arena, const DefValue *, def->values.len)};
+
+    r.stays = arena_array(arena, bool, def->values.len);
     r.row = aff_sym_new(def->aff, "row", AFF_SCALAR, 0, INT32_MAX);
     r.col = aff_sym_new(def->aff, "col", AFF_SCALAR, 0, INT32_MAX);
-    for (int i = 0; i < def->ops.len; i++)
-        if (makes_rows(def->ops.data[i]) && def->ops.data[i]->args[0].value->op)
-            find_group(&r, def->ops.data[i]->result, def->ops.data[i]->args[0].value);
-    for (int i = 0; i < def->inputs.len; i++)
-        find_input(&r, def->inputs.data[i]);
+    if (!find_shapes(&r))
+        return def;
     r.remade = flow_remake(arena, def);
     for (int i = 0; i < def->inputs.len; i++)
         if (r.as[def->inputs.data[i]->id])

@@ -467,6 +467,60 @@ static bool spell_reshape(Speller *s, DefValue *x, DefValue *y)
     return n != NULL;
 }
 
+/* ---- elements of what was reshaped ------------------------------------------------------------- */
+
+/* What a formula reads of an input in another shape, as it is made here; NULL: it is none. */
+static DefValue *reshaped(Speller *s, const Expr *e)
+{
+    const DefValue *read = flow_read_value(s->op, e);
+    DefValue *made = read && read->op && read->op->op == OP_RESHAPE ? s->remade.made[read->id] : NULL;
+
+    if (!made || !made->op || made->op->op != OP_DEFINE || e->n_args != made->rank)
+        return NULL;
+    for (int k = 0; k < made->op->reads.len; k++)
+        if (made->op->reads.data[k].value->op)
+            return NULL;
+    return made;
+}
+
+/* The formula with elements of inputs for those; *some: it has any. NULL: places have no spelling. */
+static Expr *through_reshapes(Speller *s, const Expr *e, bool *some)
+{
+    Expr *copy = expr_copy(s->arena, e);
+    DefValue *x = reshaped(s, e);
+
+    for (int i = 0; i < e->n_args; i++)
+        if (!(copy->args[i] = through_reshapes(s, e->args[i], some)) || (x && e->args[i]->kind == EXPR_ELLIPSIS))
+            return NULL;
+    if (e->a && e->kind != EXPR_INDEX && !(copy->a = through_reshapes(s, e->a, some)))
+        return NULL;
+    if (e->b && !(copy->b = through_reshapes(s, e->b, some)))
+        return NULL;
+    *some |= x != NULL;
+    return x ? defined_at(s, x, x->op->where, copy->args, false) : copy;
+}
+
+/* A Define of elements of a Reshape reads the tensor itself, as if the Reshape was not there. */
+static bool spell_define(Speller *s, DefValue *y)
+{
+    bool some = false;
+    Expr *where = through_reshapes(s, s->op->where, &some);
+
+    if (!where || !some)
+        return false;
+    DefOp *op = add_op(s, OP_DEFINE, y);
+    op->where = where;
+    for (int k = 0; k < s->op->reads.len; k++) {
+        DefValue *read = s->remade.made[s->op->reads.data[k].value->id];
+
+        add_read(s, op, (DefRead){s->op->reads.data[k].name, read});
+        for (int i = 0; read->op && read->op->op == OP_DEFINE && i < read->op->reads.len; i++)
+            if (!expr_mentions(s->op->where, read->op->reads.data[i].name))
+                add_read(s, op, read->op->reads.data[i]);
+    }
+    return true;
+}
+
 /* ---- Unfold ------------------------------------------------------------------------------------- */
 
 static bool spell_unfold(Speller *s, DefValue *x, DefValue *y)
@@ -833,6 +887,8 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
 
         s.reads = (ElementReads){.def = s.def};
         s.through = reads_through(def, s.op);
+        if (s.op->op == OP_DEFINE && spell_define(&s, s.remade.made[s.op->result->id]))
+            continue;
         if ((op_is_whole(s.op->op) || is_column(s.op)) && x && spell(&s, s.remade.made[x->id], s.remade.made[s.op->result->id]))
             continue;
         s.def->ops.len = ops;

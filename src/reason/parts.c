@@ -36,7 +36,28 @@ typedef struct Rating {
     bool known;    /* the grid */
 } Rating;
 
-/* Cycles of the second kernel, and of what the first one stores for it. */
+static bool multiplies(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* Kernels that combine parts: without products, one for each loop, which may need what those before it came to. */
+static int kernels_behind(const Plan *plan)
+{
+    int loops = 0;
+
+    for (int i = 0; i < plan->unit->body.len; i++)
+        loops += plan->unit->body.data[i]->kind == STMT_FOR;
+    return loops < 1 || multiplies(&plan->unit->body) ? 1 : loops;
+}
+
+/* Cycles of the kernels behind the first, and of what the first one stores for it. */
 static double combining(const Plan *plan, const Choice *c, double blocks, int parts)
 {
     const Target *t = plan->options->target;
@@ -48,7 +69,7 @@ static double combining(const Plan *plan, const Choice *c, double blocks, int pa
         if (step->stmt->kind == STMT_COPY && step->stmt->to_space == SPACE_GLOBAL)
             bytes += (double)c->size[step->copied->row->id] * (double)c->size[step->copied->col->id] * PART_BYTES;
     }
-    return SECOND_KERNEL + parts * PART + ROUND_TRIP * bytes * blocks / (t->dram_gbs / t->clock_ghz);
+    return kernels_behind(plan) * (SECOND_KERNEL + parts * PART) + ROUND_TRIP * bytes * blocks / (t->dram_gbs / t->clock_ghz);
 }
 
 /* The best choice for so many parts; false: nothing fits. */
@@ -81,17 +102,6 @@ static const Unit *only_sketch(const Program *sketch)
             unit = sketch->units.data[i];
     }
     return unit;
-}
-
-static bool multiplies(const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-
-        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
-            return true;
-    }
-    return false;
 }
 
 /* Without products a block's time is that of what it reads: a few blocks that read all rows leave most of the memory's bandwidth

@@ -47,7 +47,8 @@ enum {
     MOST_OF_MANY = 122,   /* registers of a lane, as estimated, with which more of them do: with 124 ptxas spilled some */
     KEPT_VALUES = 16,     /* of a turn's columns, a lane: what it adds up stays in registers (src/pass/behind.c) */
     KEPT_THREADS = 1024,  /* of a multiprocessor, with 64 registers each, */
-    KEPT_REGS = 48        /* or that many more than are estimated */
+    KEPT_REGS = 48,       /* or that many more than are estimated */
+    LONGEST_KEPT = 1 << 19 /* elements of a row that clusters keep, about */
 };
 
 /* Of what a block takes alone, even where others hide it; and of the resource that does
@@ -298,10 +299,13 @@ static double turns_at_once(const RowSearch *s, const Extent *extent)
     return extent->kind == EXT_ENTRY && extent->known > 0 ? fmax(1, fmin((double)extent->known, AT_ONCE / fmax(1, values_of(s)))) : 1;
 }
 
-/* Into how many parts the rating takes loops to be cut: of rows that are read but once, since those read again are kept. */
+/* Into how many parts the rating takes loops to be cut. Rows that are read again are kept, by clusters of blocks if they are long; but
+ * those of which a block would read all again, as a row that is all of a tensor, may well be in parts. */
 static double parts_assumed(const RowSearch *s)
 {
-    return plan_reads_again(s->plan) ? 1 : plan_parts_assumed(s->plan);
+    const Extent *row = plan_one_loop(s->plan);
+
+    return plan_reads_again(s->plan) && !(row && row->expected > LONGEST_KEPT) ? 1 : plan_parts_assumed(s->plan);
 }
 
 static void add_block(RowSearch *s, const Block *block, double turns)

@@ -196,6 +196,11 @@ const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e)
 /* The definition with tensors in the shape that their rows are reduced in; itself, where there are none. */
 const Def *flow_reshape(Arena *arena, Syms *syms, const Def *def);
 
+/* ---- turn.c ------------------------------------------------------------------ */
+
+/* The definition with products that are taken the other way around made so; itself, where there are none. */
+const Def *flow_turn(Arena *arena, const Def *def);
+
 /* ---- elsewhere.c ----------------------------------------------------------- */
 
 /* Whether a product has the value among what it is made of. */

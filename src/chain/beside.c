@@ -331,12 +331,24 @@ Program *kernels_beside(Arena *arena, const Program *program)
     return kernels->units.len ? kernels : NULL;
 }
 
+/* Whether the definition gives tensors shapes of so many dimensions: a Kernel may declare them so (src/fuse/reshape.c). */
+static bool reshapes_to(const Def *def, int rank)
+{
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefOp *op = def->ops.data[i];
+
+        if (op->op == OP_RESHAPE && (op->result->rank == rank || (op->args[0].value && op->args[0].value->rank == rank)))
+            return true;
+    }
+    return false;
+}
+
 /* Dimensions as many as the definition's, and its type, where both say one. */
 static bool same_tensor(const Stmt *s, const Def *def, const DefValue *value, Diags *diags)
 {
     const Stmt *theirs = value ? unit_tensor(def->unit, s->name) : NULL;
 
-    if (value && value->rank != s->n_shape) {
+    if (value && value->rank != s->n_shape && !reshapes_to(def, s->n_shape)) {
         diag_add(diags, TW0521, s->span, "%s has %d dimensions here and %d in the definition", s->name, s->n_shape,
                  value->rank);
         return false;

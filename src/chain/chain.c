@@ -476,6 +476,8 @@ static Program *fuse_by_model(Chain *chain, int fold, int apart)
         parts = 0;
     if (parts > 1)
         cut = refined(chain, fuse_parts(chain, parts, quiet), fold);
+    if (cut && misfit(chain, cut)) /* the model thought of other sizes */
+        cut = NULL;
     if (parts < 1)
         cut = folded(chain, fuse_in_cuts(chain, whole, quiet), fold);
     if (misfits && !cut)

@@ -105,13 +105,15 @@ static const Unit *only_sketch(const Program *sketch)
 }
 
 /* Without products a block's time is that of what it reads: a few blocks that read all rows leave most of the memory's bandwidth
- * unused, and one kernel more takes little. So that is done for lengths that are usual, where none are known. */
+ * unused, and one kernel more takes little. So that is done for lengths that are usual, where none are known. 1, where those
+ * do not fit: others do. */
 static int parts_if_typical(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
 {
     ReasonOptions typical = *options;
 
     typical.typical = true;
-    return reason_parts(arena, syms, sketch, &typical);
+    int parts = reason_parts(arena, syms, sketch, &typical);
+    return parts > 0 ? parts : 1;
 }
 
 int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)

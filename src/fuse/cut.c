@@ -220,7 +220,7 @@ static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)
     return str_text(&key);
 }
 
-static const Tried *find_tried(const Cutter *c, const char *key)
+static Tried *find_tried(Cutter *c, const char *key)
 {
     for (int i = 0; i < c->tried.len; i++)
         if (strcmp(c->tried.data[i].key, key) == 0)
@@ -236,7 +236,7 @@ static bool fits(Cutter *c, const char *key, const Program *program)
     if (tried)
         return tried->fits;
     bool fit = program && !c->misfit(c->user, program);
-    vec_push(c->arena, &c->tried, ((Tried){key, fit}));
+    vec_push(c->arena, &c->tried, ((Tried){key, fit, 0}));
     return fit;
 }
 
@@ -274,15 +274,24 @@ static bool writes_again(const Cutter *c, const Program *program)
     return false;
 }
 
-/* Likewise, its loops in parts where that is better, as of blocks that read all rows: without products. */
-static Program *in_parts(Cutter *c, const Excerpt *x, bool repeat, Program *program)
+/* Into how many parts its loops are best cut, as of blocks that read all rows: without products. */
+static int best_parts(Cutter *c, const Excerpt *x, const Program *program)
 {
-    bool products = false;
-
     for (int i = 0; i < x->def->ops.len; i++)
-        products |= x->def->ops.data[i]->op == OP_GEMM;
-    int parts = c->parts && !products ? c->parts(c->user, program) : 1;
-    Program *cut = parts > 1 ? kernels_of(c, x, repeat, parts) : NULL;
+        if (x->def->ops.data[i]->op == OP_GEMM)
+            return 1;
+    int parts = c->parts ? c->parts(c->user, program) : 1;
+    return parts > 0 ? parts : 1;
+}
+
+/* The kernels with loops in parts where that is better. */
+static Program *in_parts(Cutter *c, const char *key, const Excerpt *x, bool repeat, Program *program)
+{
+    Tried *tried = find_tried(c, key);
+
+    if (tried->parts == 0)
+        tried->parts = best_parts(c, x, program);
+    Program *cut = tried->parts > 1 ? kernels_of(c, x, repeat, tried->parts) : NULL;
     return cut && !writes_again(c, cut) && !c->misfit(c->user, cut) ? cut : program;
 }
 
@@ -305,7 +314,7 @@ bool cut_attempt(Cutter *c, const Goal *goal, bool repeat)
     Program *program = kernels_of(c, &x, repeat, 1);
     if (!fits(c, key, program))
         return false;
-    program = in_parts(c, &x, repeat, program);
+    program = in_parts(c, key, &x, repeat, program);
     say_why(c, program->units.data[0], goal);
     for (int i = 0; i < program->units.len; i++)
         vec_push(c->arena, &c->program->units, program->units.data[i]);

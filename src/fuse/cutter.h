@@ -23,6 +23,7 @@ typedef struct Goal {
 typedef struct Tried {
     const char *key; /* what it computes, from what */
     bool fits;
+    int parts; /* into which its loops are best cut; 0: not asked yet */
 } Tried;
 
 typedef struct Cutter {

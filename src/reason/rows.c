@@ -75,6 +75,7 @@ typedef struct RowSearch {
     bool whole;           /* a row is held whole, */
     bool unpadded;        /* and nothing beside it */
     const Extent *part;   /* of a long row, a turn; NULL: rows are not long */
+    double parts;         /* into which loops are taken to be cut */
     int kept_column;      /* bytes of what loops read again, a column; 0: nothing, or nothing is to be kept */
     bool found;
     int considered;
@@ -301,11 +302,11 @@ static double turns_at_once(const RowSearch *s, const Extent *extent)
 
 /* Into how many parts the rating takes loops to be cut. Rows that are read again are kept, by clusters of blocks if they are long; but
  * those of which a block would read all again, as a row that is all of a tensor, may well be in parts. */
-static double parts_assumed(const RowSearch *s)
+static double parts_assumed(Plan *plan)
 {
-    const Extent *row = plan_one_loop(s->plan);
+    const Extent *row = plan_one_loop(plan);
 
-    return plan_reads_again(s->plan) && !(row && row->expected > LONGEST_KEPT) ? 1 : plan_parts_assumed(s->plan);
+    return plan_reads_again(plan) && !(row && row->expected > LONGEST_KEPT) ? 1 : plan_parts_assumed(plan);
 }
 
 static void add_block(RowSearch *s, const Block *block, double turns)
@@ -326,7 +327,7 @@ static void add_block(RowSearch *s, const Block *block, double turns)
             const Extent *parts = plan_parts(s->plan, stmt);
             double before = s->latency;
 
-            add_block(s, &stmt->body, turns * turns_of(s, extent) / (parts ? turns_of(s, parts) : block == &s->plan->unit->body ? parts_assumed(s) : 1));
+            add_block(s, &stmt->body, turns * turns_of(s, extent) / (parts ? turns_of(s, parts) : block == &s->plan->unit->body ? s->parts : 1));
             s->latency = before + (s->latency - before) / turns_at_once(s, extent);
         } else if (stmt->kind == STMT_IF) {
             add_block(s, &stmt->body, turns);
@@ -370,7 +371,7 @@ static int resident_blocks(const RowSearch *s)
 
 static double blocks_of(const RowSearch *s)
 {
-    double blocks = parts_assumed(s);
+    double blocks = s->parts;
 
     for (int i = 0; i < s->plan->grid.len; i++)
         blocks *= turns_of(s, s->plan->grid.data[i]);
@@ -748,6 +749,7 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
                    .warps_n_forced = plan->range.typical ? plan->range.warps_n : forced->warps_n};
 
     s.now.in_rows = true;
+    s.parts = parts_assumed(plan);
     s.whole = holds_rows_whole(&s);
     collect_reads(&s, &plan->unit->body);
     s.part = long_row(&s);

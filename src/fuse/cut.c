@@ -277,10 +277,8 @@ static bool writes_again(const Cutter *c, const Program *program)
 /* Into how many parts its loops are best cut, as of blocks that read all rows: without products. */
 static int best_parts(Cutter *c, const Excerpt *x, const Program *program)
 {
-    for (int i = 0; i < x->def->ops.len; i++)
-        if (x->def->ops.data[i]->op == OP_GEMM)
-            return 1;
-    int parts = c->parts ? c->parts(c->user, program) : 1;
+    int parts = c->parts && !def_multiplies(x->def) ? c->parts(c->user, program) : 1;
+
     return parts > 0 ? parts : 1;
 }
 

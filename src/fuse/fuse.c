@@ -1,20 +1,12 @@
 /* fuse.c: stage 1a: choose axes, build the graph of tiles, order it, write it. */
 #include "fuse/flow.h"
 
-static bool multiplies(const Def *def)
-{
-    for (int i = 0; i < def->ops.len; i++)
-        if (def->ops.data[i]->op == OP_GEMM)
-            return true;
-    return false;
-}
-
 /* Whether each of many blocks would sum all of a tensor, as for its norm, by which all of it is divided. */
 static bool repeats_sums(const Flow *flow)
 {
     bool spread = (flow->rows->kind == AXIS_ROWS && !flow_is_one(flow->rows->dim)) || flow->cols->kind == AXIS_COLS;
 
-    for (int i = 0; i < flow->nodes.len && spread && !multiplies(flow->def); i++) {
+    for (int i = 0; i < flow->nodes.len && spread && !def_multiplies(flow->def); i++) {
         const Node *node = flow->nodes.data[i];
 
         if (node->kind == NODE_REDUCE && node->row->kind != AXIS_ROWS && node->col->kind != AXIS_COLS)
@@ -28,7 +20,7 @@ bool fuse_repeats(Arena *arena, Syms *syms, const Def *def)
     Permuted permuted;
     Flow flow = {.arena = arena, .syms = syms, .def = flow_unpermute(arena, flow_spell(arena, syms, def), &permuted), .diags = diags_new(arena, NULL)};
 
-    return !multiplies(def) && flow_choose_axes(&flow) && flow_build(&flow) && repeats_sums(&flow);
+    return !def_multiplies(def) && flow_choose_axes(&flow) && flow_build(&flow) && repeats_sums(&flow);
 }
 
 Program *flow_program(Flow *flow, int parts)

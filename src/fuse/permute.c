@@ -364,17 +364,6 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
     return list->len > 0 ? seen : unpermuted(arena, def, false, list);
 }
 
-static bool multiplies(const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-
-        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
-            return true;
-    }
-    return false;
-}
-
 static bool joins_in(const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
@@ -432,7 +421,7 @@ static const char *rows_of_tiles(const Unit *unit, const PermutedTensor *p)
     for (int i = 0; i < unit->body.len; i++)
         for (int k = 0; rows && unit->body.data[i]->kind == STMT_GRID && k < unit->body.data[i]->n_coords; k++)
             spread |= expr_is_name(rows, unit->body.data[i]->coords[k].name);
-    return spread && multiplies(&unit->body) ? rows->name : NULL;
+    return spread && block_multiplies(&unit->body) ? rows->name : NULL;
 }
 
 /* The first row lies where the block's entry does, of the dimension in front of the columns. */

@@ -117,9 +117,7 @@ static bool shares_tensors(const Sharing *s, const DefValue *a, const DefValue *
 
         any |= s->here[input->id] && s->there[input->id] && !flow_is_vector(input);
     }
-    for (int i = 0; i < s->c->def->ops.len; i++)
-        any &= s->c->def->ops.data[i]->op != OP_GEMM;
-    return any && flow_is_vector(a) && flow_is_vector(b);
+    return any && !def_multiplies(s->c->def) && flow_is_vector(a) && flow_is_vector(b);
 }
 
 /* Of two values with the same rows: what the one is made of the other has at hand. */

@@ -228,6 +228,7 @@ bool unit_equal(const Unit *a, const Unit *b);
 const Stmt *unit_tensor(const Unit *unit, const char *name);
 /* The first statement of this kind, and of this name, which may be NULL, that a block has, not within another; NULL: none. */
 const Stmt *block_find(const Block *block, StmtKind kind, const char *name);
+bool block_multiplies(const Block *block); /* whether there is a product in it, or in its loops */
 /* The Index of this name that the unit declares; NULL: none. */
 const Stmt *unit_index(const Unit *unit, const char *name);
 bool program_equal(const Program *a, const Program *b);

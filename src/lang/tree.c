@@ -405,6 +405,17 @@ const Stmt *block_find(const Block *block, StmtKind kind, const char *name)
     return NULL;
 }
 
+bool block_multiplies(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || block_multiplies(&s->body) || block_multiplies(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
 const Stmt *unit_index(const Unit *unit, const char *name)
 {
     return block_find(&unit->body, STMT_INDEX, name);

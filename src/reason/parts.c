@@ -36,17 +36,6 @@ typedef struct Rating {
     bool known;    /* the grid */
 } Rating;
 
-static bool multiplies(const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-
-        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
-            return true;
-    }
-    return false;
-}
-
 /* Kernels that combine parts: without products, one for each loop, which may need what those before it came to. */
 static int kernels_behind(const Plan *plan)
 {
@@ -54,7 +43,7 @@ static int kernels_behind(const Plan *plan)
 
     for (int i = 0; i < plan->unit->body.len; i++)
         loops += plan->unit->body.data[i]->kind == STMT_FOR;
-    return loops < 1 || multiplies(&plan->unit->body) ? 1 : loops;
+    return loops < 1 || block_multiplies(&plan->unit->body) ? 1 : loops;
 }
 
 /* Cycles of the kernels behind the first, and of what the first one stores for it. */
@@ -127,7 +116,7 @@ int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
         return 1;
     if (!rate_parts(&s, 1, &whole))
         return 0;
-    if ((!whole.known || whole.turns == 0) && !options->typical && !multiplies(&s.unit->body))
+    if ((!whole.known || whole.turns == 0) && !options->typical && !block_multiplies(&s.unit->body))
         return parts_if_typical(arena, syms, sketch, options);
     if (!whole.known || whole.blocks > options->target->sms)
         return 1;

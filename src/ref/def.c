@@ -405,6 +405,14 @@ bool def_op_takes(const DefOp *op, const DefValue *value)
     return false;
 }
 
+bool def_multiplies(const Def *def)
+{
+    for (int i = 0; i < def->ops.len; i++)
+        if (def->ops.data[i]->op == OP_GEMM)
+            return true;
+    return false;
+}
+
 bool def_op_reads(const DefOp *op, const DefValue *value)
 {
     for (int k = 0; k < op->reads.len; k++)

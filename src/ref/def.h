@@ -178,6 +178,7 @@ bool def_is_named(const Def *def, const char *name);
 /* Whether the value is one of the operation's operands, and whether elements of it are read. */
 bool def_op_takes(const DefOp *op, const DefValue *value);
 bool def_op_reads(const DefOp *op, const DefValue *value);
+bool def_multiplies(const Def *def); /* whether one of its operations is a product */
 /* The only operation that takes the value, or reads elements of it; NULL: there are none, or several. */
 const DefOp *def_only_use(const Def *def, const DefValue *value);
 /* Whether both have as many dimensions, of the same sizes, whatever they are called. */

@@ -181,6 +181,8 @@ for target in sm_80 sm_90a; do
     whole rows_looked_up $target # rows that are read one by one, of which nothing is copied
     whole size_of_an_earlier_kernel $target
 done
+whole terms_of_places sm_89 --set D=96 # many terms decide on an element
+whole masks_by_the_dozen sm_80 --set D=64 # the same, of many masks
 whole norm_to_bytes sm_90a # tiles that are loaded again for each pass
 for width in 64 128 256; do # rows of a sum of products, whole in their warps
     whole sums_both_ways sm_75 --dtype fp16 --set N=$width --set K=128

@@ -403,14 +403,29 @@ static const Aff *side_of(const Tightening *t, const Aff *live, Side side)
     return is_bound(t, live, &c, &rest) && (c > 0) == (side == END) ? bound_of(aff, c, rest) : NULL;
 }
 
+/* Of so many bounds that their extreme cannot be said, those that it could be said of. */
+static const Aff *or_before(const Aff *bound, const Aff *before)
+{
+    return aff_is_poison(bound) ? before : bound;
+}
+
+static void begin_from(Tightening *t, const Aff *begin)
+{
+    t->loop->lo = or_before(aff_max(t->program->aff, t->loop->lo, begin), t->loop->lo);
+}
+
+static void end_at(Tightening *t, const Aff *end)
+{
+    t->loop->hi = or_before(aff_min(t->program->aff, t->loop->hi, end), t->loop->hi);
+}
+
 /* Of two conditions, one of which has to hold, the earlier begin and the later end. */
 static void tighten_either(Tightening *t, const Lives *lives, const Aff *live)
 {
-    AffCtx *aff = t->program->aff;
     const Aff *begin = side_of(t, live, BEGIN), *end = side_of(t, live, END);
     if ((!begin && !end) || !dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) return;
-    if (begin) t->loop->lo = aff_max(aff, t->loop->lo, begin);
-    if (end) t->loop->hi = aff_min(aff, t->loop->hi, end);
+    if (begin) begin_from(t, begin);
+    if (end) end_at(t, end);
     for (int k = 0; end && k < 2; k++) note_axes(t, side_of(t, k ? live->b : live->a, END), 1);
 }
 
@@ -430,8 +445,8 @@ static void tighten(Tightening *t, const Lives *lives, const Aff *live)
         return;
     }
     if (!is_bound(t, live, &c, &rest) || !dead_iteration_is_identity(t->program, t->kernel, t->loop, lives, live)) return;
-    if (c > 0) t->loop->hi = aff_min(aff, t->loop->hi, bound_of(aff, c, rest));
-    else t->loop->lo = aff_max(aff, t->loop->lo, bound_of(aff, c, rest));
+    if (c > 0) end_at(t, bound_of(aff, c, rest));
+    else begin_from(t, bound_of(aff, c, rest));
     if (c > 0) note_axes(t, aff_scale(aff, rest, -1), 1);
     else note_axes(t, rest, -1);
 }

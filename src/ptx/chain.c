@@ -7,7 +7,8 @@
  * a cap: the special function units, which they wait for, have work from the first value on. And so does what is made
  * of places in several steps, or of other tiles, where no registers are left for it beside the tile that it meets. Of that
  * ptxas starts as much as it can all the same, ahead of the product even. So a few values wait for some before them: of
- * their lane's place, or of a number that a function takes first, they have a copy that is there when those are.
+ * their lane's place, or of a number that a function takes first, they have a copy that is there when those are. Of many
+ * terms of places (tile.h) each value waits.
  */
 #include "ptx/emit.h"
 
@@ -35,6 +36,7 @@ static bool is_beside(const Emitter *e, const TileOp *op, bool places)
 typedef struct Chain {
     const TileBlock *block;
     int at, end, links;
+    int terms; /* of what is made of places */
     bool by_value, of_places;
 } Chain;
 
@@ -108,6 +110,7 @@ static bool is_wide(const Emitter *e, const Chain *c)
     int values = lay_fragment_values(t->layout, t->rows, t->cols), most = 0;
     if (c->block->ops.len > MOST_OPS) return false;
     if (!e->aligned && c->of_places) return true; /* nobody counts registers */
+    if (c->terms > TILE_TERMS) return true;       /* as many numbers as a lane has no registers for, each for all elements */
     int left = rm_left(e, c->block);
     if (left >= c->links * values) return false;
     LastUses *last = arena_array(e->arena, LastUses, c->end - c->at);
@@ -137,6 +140,7 @@ static Chain chain_at(const Emitter *e, const TileBlock *block, int at, bool pla
         c.by_value |= link && (op->op == OP_CEIL_DIVIDE || (op_is_exponential(op->op) && c.links >= STEPS));
         c.links += link;
         c.of_places |= el_is_place(e, op);
+        c.terms += el_is_place(e, op) ? tile_terms(op->index) : 0;
         if (places && c.links == MOST_LINKS) break;
     }
     return c;
@@ -187,12 +191,14 @@ void ch_emit(Emitter *e, const TileBlock *block, int at, int n)
         else if (is_small(&ops[k]->results[0]->type)) el_element(e, ops[k]);
         else walks[k] = el_begin(e, ops[k]);
     bool wide = !chain_at(e, block, at, false).by_value;
+    bool many = chain_at(e, block, at, true).terms > TILE_TERMS;
+    int group = many ? 1 : GROUP;
     const char *never = wide ? el_never(e) : NULL;
     const int *result = e->frags[ops[n - 1]->results[0]->id].f, *first = brought(e, &whole);
     for (int i = 0; i < e->frags[ops[0]->results[0]->id].n; i++) {
-        int after = wide && i % GROUP == 0 ? awaited(result, first, i) : -1;
+        int after = wide && i % group == 0 ? awaited(result, first, i) : -1;
         for (int k = 0; k < n && after >= 0; k++)
-            if (walks[k]) el_wait(e, walks[k], never, after);
+            if (walks[k]) el_wait(e, walks[k], many, never, after);
         for (int k = 0; k < n; k++)
             if (walks[k]) el_value(e, walks[k], i);
     }

@@ -266,7 +266,7 @@ const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValu
     return rs_at(e, a, r, c);
 }
 
-static Lane first_lane(Emitter *e, const TileValue *v)
+Lane el_lane(Emitter *e, const TileValue *v)
 {
     const AffSym *row = ix_lane_row(e, v->type.layout, v->type.rows);
     return (Lane){row, ix_lane_col(e, v->type.layout, v->type.cols), NULL, NULL};
@@ -283,9 +283,9 @@ static const AffSym *another(Emitter *e, const AffSym *sym)
 
 /* In a region that is rarely executed with registers of its own: ptxas would keep each element's
  * index from outside for it. */
-static Lane lane_of(Emitter *e, const TileValue *v)
+Lane el_lane_here(Emitter *e, const TileValue *v)
 {
-    Lane lane = first_lane(e, v);
+    Lane lane = el_lane(e, v);
     if (!e->cold) return lane;
     lane.row = another(e, lane.row);
     lane.col = another(e, lane.col);
@@ -394,7 +394,7 @@ static void each_value(Emitter *e, const TileOp *op)
     const int *d = e->frags[result->id].f;
     Lane lane[3] = {{0}};
     for (int k = 0; k < op->n_args; k++)
-        if (is_in_place(e, op, k)) lane[k] = lane_of(e, op->args[k]);
+        if (is_in_place(e, op, k)) lane[k] = el_lane_here(e, op->args[k]);
     for (int i = 0; i < e->frags[result->id].n; i++) {
         Slots s = {.d = em_name(e, REG_F, d[i])};
         if (never && i % GROUP == 0 && i >= 2 * GROUP) now = text_after(e, text, never, d[i - GROUP - 1]);
@@ -433,7 +433,7 @@ Walk *el_begin(Emitter *e, const TileOp *op)
 {
     Walk *walk = arena_new_of(e->arena, Walk);
     for (int k = 0; k < op->n_args; k++) { /* convert once, before the values are walked */
-        if (is_in_place(e, op, k)) walk->lane[k] = lane_of(e, op->args[k]);
+        if (is_in_place(e, op, k)) walk->lane[k] = el_lane_here(e, op->args[k]);
         else if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
     }
     fr_new_f32(e, op->results[0]);
@@ -442,23 +442,7 @@ Walk *el_begin(Emitter *e, const TileOp *op)
     return walk;
 }
 
-/* A number of the lane's, there when 32 bits are. */
-static const AffSym *number_after(Emitter *e, const AffSym *sym, const char *never, const char *bits)
-{
-    const char *d = em_new(e, REG_R);
-    em(e, "selp.b32 %s, %s, %s, %s;", d, bits, ix_value(e, aff_of(e->program->aff, sym)), never);
-    return ix_symbol(e, sym->name, d, em_level(e), sym->hi);
-}
-
-Lane el_lane_after(Emitter *e, const TileValue *v, const char *never, const char *bits)
-{
-    Lane lane = lane_of(e, v);
-    if (v->type.rows > 1) lane.row = number_after(e, lane.row, never, bits);
-    if (v->type.cols > 1) lane.col = number_after(e, lane.col, never, bits);
-    return lane;
-}
-
-void el_wait(Emitter *e, Walk *walk, const char *never, int after)
+void el_wait(Emitter *e, Walk *walk, bool many, const char *never, int after)
 {
     const TileOp *op = walk->op;
     bool places = false;
@@ -466,7 +450,7 @@ void el_wait(Emitter *e, Walk *walk, const char *never, int after)
         if (!walk->lane[k].row) continue;
         const char *bits = em_new(e, REG_R);
         em(e, "mov.b32 %s, %%f%d;", bits, after);
-        walk->lane[k] = el_lane_after(e, op->args[k], never, bits);
+        walk->lane[k] = el_lane_after(e, op->args[k], many ? op->args[k]->def->index : NULL, never, bits);
         places = true;
     }
     const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
@@ -523,7 +507,7 @@ void el_fill(Emitter *e, const TileOp *op)
 
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
 {
-    Lane lane = first_lane(e, v);
+    Lane lane = el_lane(e, v);
     bool reads = aff_uses_kind(a, AFF_TABLE);
     if (reads && v->type.cols > 1) lane.units = ix_lane_units(e, v->type.layout, v->type.cols);
     if (reads && v->type.rows > 1) lane.parts = ix_lane_parts(e, v->type.layout, v->type.rows);

@@ -251,19 +251,24 @@ bool el_is_place(const Emitter *e, const TileOp *op);        /* such an index, f
 Walk *el_begin(Emitter *e, const TileOp *op);
 void el_value(Emitter *e, const Walk *walk, int i);
 const char *el_never(Emitter *e);                            /* a predicate that is false, which ptxas does not know */
-void el_wait(Emitter *e, Walk *walk, const char *never, int after); /* values from here on wait for an fp32 register */
+/* Values from here on wait for an fp32 register; their places of many terms are made by value. */
+void el_wait(Emitter *e, Walk *walk, bool many, const char *never, int after);
 
 /* A lane's first row and column in a fragment. */
 typedef struct Lane {
     const AffSym *row, *col;
     const Aff *units, *parts; /* the column and the row where words that several share are read; NULL: none are */
 } Lane;
-Lane el_lane_after(Emitter *e, const TileValue *v, const char *never, const char *bits); /* known when 32 bits are */
+Lane el_lane(Emitter *e, const TileValue *v);
+Lane el_lane_here(Emitter *e, const TileValue *v); /* the same, but in code that is rarely executed one of its own */
+/* after.c: known when 32 bits are; of many terms the place is one with where the tile begins, as `terms` says, else NULL */
+const AffSym *el_number_after(Emitter *e, const AffSym *sym, const char *never, const char *bits);
+Lane el_lane_after(Emitter *e, const TileValue *v, const Aff *terms, const char *never, const char *bits);
 const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValue *v, int i); /* of row and col, at value i of v */
 void el_unary(Emitter *e, const char *text, const char *d, const char *a); /* a template: $d, $a, $0 to $3, $p */
 void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
 void el_mask(Emitter *e, const TileOp *op); /* mask.c */
-bool el_masks_in_steps(const Emitter *e, const TileOp *op); /* quotients of each element decide */
+bool el_masks_in_steps(const Emitter *e, const TileOp *op); /* quotients of each element decide, or many terms */
 void el_reduce(Emitter *e, const TileOp *op);
 const char *el_combine(OpId op);  /* the instruction that takes two of what the reduction takes into one, */
 int el_reduce_tree(Emitter *e, const char *instruction, int *regs, int n); /* and the register of all */

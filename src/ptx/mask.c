@@ -6,7 +6,8 @@
  * many elements two bounds make a word with a bit for each: ptxas moves seven bits at once into
  * predicates, so that an element takes little more than its select. (But then no other
  * predicate lasts beyond the mask: with one bound it is not worth that.) Where quotients of each element decide, as of a
- * hash of its place, a few elements wait for some before them, as in a chain (chain.c).
+ * hash of its place, a few elements wait for some before them, as in a chain (chain.c); where many terms do, each element
+ * waits. Where those are of many masks, each of them waits for the one before (after.c).
  *
  * Vocabulary
  *   run    a lane's elements of one row, whose columns are 8 a + b with b of 0 and 1, in
@@ -80,15 +81,15 @@ bool el_masks_in_steps(const Emitter *e, const TileOp *op)
     return tile_masks_in_steps(e->program, op);
 }
 
-/* Conjuncts without steps; the others are added to `stepped`. */
-static const Aff *without_steps(Emitter *e, const Aff *cond, const Aff **stepped)
+/* Conjuncts without steps; the others are added to `stepped`, and so are all of many terms. */
+static const Aff *without_steps(Emitter *e, const Aff *cond, bool many, const Aff **stepped)
 {
     AffCtx *aff = e->program->aff;
     if (cond->kind == AFF_AND) {
-        const Aff *a = without_steps(e, cond->a, stepped);
-        return aff_and(aff, a, without_steps(e, cond->b, stepped));
+        const Aff *a = without_steps(e, cond->a, many, stepped);
+        return aff_and(aff, a, without_steps(e, cond->b, many, stepped));
     }
-    if (!tile_has_steps(e->program, cond)) return cond;
+    if (!many && !tile_has_steps(e->program, cond)) return cond;
     *stepped = aff_and(aff, *stepped, cond);
     return aff_const(aff, 1);
 }
@@ -135,9 +136,10 @@ static void mask_in_steps(Emitter *e, const TileOp *op, const Aff *cond, int n)
 {
     const TileValue *v = op->results[0], *rows = rows_before(e, op);
     const char *never = el_never(e);
+    int group = tile_decides_by_many(cond) ? 1 : GROUP;
     Lane lane = {0};
     for (int i = 0; i < n; i++) {
-        if (i % GROUP == 0) lane = el_lane_after(e, v, never, awaited(e, op, rows, never, i));
+        if (i % group == 0) lane = el_lane_after(e, v, group < GROUP ? cond : NULL, never, awaited(e, op, rows, never, i));
         select_where(e, op, i, el_at_lane(e, cond, &lane, v, i));
     }
 }
@@ -360,6 +362,53 @@ static void take_words(Emitter *e, const TileValue *to, const TileValue *from)
     for (int i = 0; i < fr_words(to); i++) em(e, "mov.b32 %%r%d, %%r%d;", frag->packed[i], words[i]);
 }
 
+/* Whether masks of a block are of so many terms together that ptxas, which makes of each what elements share ahead of them
+ * all, has no registers for that. */
+static bool is_crowded(const Emitter *e)
+{
+    enum { FEW = 4 };
+    int terms = 0, masks = 0;
+    for (int i = 0; i < e->block->ops.len; i++) {
+        const TileOp *op = e->block->ops.data[i];
+        masks += op->kind == TILE_MASK;
+        terms += op->kind == TILE_MASK ? tile_terms(op->cond) : 0;
+    }
+    return masks > FEW && terms > TILE_TERMS;
+}
+
+static const Aff *moved(Emitter *e, const Aff *cond, const AffSym *sym, const Aff *from, const Aff *to)
+{
+    AffCtx *aff = e->program->aff;
+    return aff_subst(aff, cond, sym, aff_add(aff, aff_of(aff, sym), aff_sub(aff, to, from)));
+}
+
+/* The condition of places that are there when the mask before is done. */
+static const Aff *after_last(Emitter *e, const TileOp *op, const Aff *cond)
+{
+    const TileValue *v = op->results[0];
+    const char *never = el_never(e), *bits = bits_of(e, op, 0);
+    Lane first = el_lane(e, v), lane = el_lane_after(e, v, cond, never, bits);
+    AffCtx *aff = e->program->aff;
+    const TileProgram *p = e->program;
+    if (v->type.rows > 1) cond = moved(e, cond, p->row, aff_of(aff, first.row), lane.parts ? lane.parts : aff_of(aff, lane.row));
+    if (v->type.cols > 1) cond = moved(e, cond, p->col, aff_of(aff, first.col), lane.units ? lane.units : aff_of(aff, lane.col));
+    return cond;
+}
+
+/* What tells that nothing is masked, likewise: of each of many, ptxas would keep a part from one turn to the next. */
+static const Aff *unless_after_last(Emitter *e, const TileOp *op)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *unless = op->unless;
+    const char *never = el_never(e), *bits = bits_of(e, op, 0);
+    for (int i = 0, n = aff_sym_count(aff); i < n; i++) {
+        const AffSym *sym = aff_sym_at(aff, i);
+        if (sym->kind != AFF_TABLE && sym->lo >= 0 && aff_uses(op->unless, sym))
+            unless = aff_subst(aff, unless, sym, aff_of(aff, el_number_after(e, sym, never, bits)));
+    }
+    return unless;
+}
+
 void el_mask(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
@@ -367,9 +416,12 @@ void el_mask(Emitter *e, const TileOp *op)
     else fr_take(e, v, op->args[0]);
     int label = em_label(e);
     em_open(e);
-    if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
+    bool crowded = !aff_uses_kind(op->cond, AFF_TABLE) && is_crowded(e);
+    if (op->unless && crowded) em(e, "@%s bra.uni $mask%d;", ix_condition_here(e, unless_after_last(e, op)), label);
+    else if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
     const Aff *stepped = aff_const(e->program->aff, 1), *cond = op->cond;
-    if (el_masks_in_steps(e, op)) cond = without_steps(e, op->cond, &stepped);
+    if (el_masks_in_steps(e, op)) cond = without_steps(e, op->cond, tile_decides_by_many(op->cond), &stepped);
+    else if (crowded) cond = after_last(e, op, cond);
     if (!aff_always(e->program->aff, cond)) mask_all(e, op, cond, e->frags[v->id].n);
     if (!aff_always(e->program->aff, stepped)) mask_in_steps(e, op, stepped, e->frags[v->id].n);
     em_close(e);

@@ -47,6 +47,8 @@ enum {
     WALKED_REGS = 16,   /* numbers of elements under way, of what is made of places in steps, */
     LOG_REGS = 2,       /* of a logarithm of each element, */
     MOST_STEPS = 16,    /* that are counted */
+    MANY_TERMS = 16,    /* comparisons, extremes and quotients of places: of more, too, few elements are under way; */
+    FEW_MASKS = 4,      /* of several masks, where these are more than so many */
     READ_REGS = 12      /* addresses of elements that are read at computed places */
 };
 
@@ -85,6 +87,7 @@ typedef struct Modeler {
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     double product;     /* of the largest one that is added to nothing */
     int scratch;        /* of the arithmetic that needs most in between */
+    int masks, terms;   /* of what decides on elements */
     Habits habits;      /* of the code */
     double grid;        /* blocks; 0: not known */
     double sharing;     /* blocks that a multiprocessor has at once */
@@ -511,6 +514,49 @@ static void find_functions(Plan *plan, const Expr *e, Functions *f)
         find_functions(plan, e->args[i], f);
 }
 
+static bool is_quotient(const Expr *e)
+{
+    return e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
+}
+
+static bool is_term(const Expr *e)
+{
+    OpId op;
+
+    if (e->kind == EXPR_CALL)
+        return op_find(e->name, &op) && (op == OP_MAX || op == OP_MIN);
+    if (e->kind != EXPR_BINARY)
+        return false;
+    return is_quotient(e) || (e->op >= EO_LT && e->op <= EO_NE);
+}
+
+static int count_in(const Expr *e, bool (*is_one)(const Expr *e))
+{
+    int n = 0;
+
+    if (!e || e->kind == EXPR_INDEX)
+        return 0;
+    for (int i = 0; i < e->n_args; i++)
+        n += count_in(e->args[i], is_one);
+    return n + is_one(e) + count_in(e->a, is_one) + count_in(e->b, is_one);
+}
+
+static bool has_many_terms(const Expr *e)
+{
+    if (e->kind == EXPR_BINARY && e->op == EO_AND)
+        return has_many_terms(e->a) || has_many_terms(e->b);
+    return count_in(e, is_term) > MANY_TERMS;
+}
+
+/* Whether so many terms decide on elements that few are under way: of one mask, but for those that are asked one by one
+ * (tile_decides_by_many), or of all masks so far. */
+static bool decides_by_many(Modeler *m, const Expr *e)
+{
+    m->masks++;
+    m->terms += count_in(e, is_term);
+    return has_many_terms(e) || count_in(e, is_quotient) > MANY_TERMS || (m->masks > FEW_MASKS && m->terms > MANY_TERMS);
+}
+
 /* Of what is made of places in steps, value by value, numbers of several elements are under way (ptx/chain.c), and beside
  * them those that were read. */
 static void add_places(Modeler *m, const Step *step, const Expr *e)
@@ -520,14 +566,15 @@ static void add_places(Modeler *m, const Step *step, const Expr *e)
     if (!e || !is_matrix(m, step->result))
         return;
     find_functions(m->plan, e, &f);
-    bool masked = step->class == OPC_MASK && plan_divides_places(m->plan, step->result, e);
+    bool many = step->class == OPC_MASK && decides_by_many(m, e);
+    bool masked = many || (step->class == OPC_MASK && plan_divides_places(m->plan, step->result, e));
     if (f.parted || (f.read && f.quotients > 0 && !masked)) /* words that are taken apart: add_reads knows */
         return;
     for (int i = 0; i < f.n; i++)
         add_element(m, f.ops[i], elements(m, step->result));
-    m->habits.walked |= f.n > 0;
+    m->habits.walked |= f.n > 0 || many;
     m->habits.masked |= m->in_loop && masked;
-    if (f.n > 0 && (f.read || m->scratch < WALKED_REGS))
+    if ((f.n > 0 || many) && (f.read || m->scratch < WALKED_REGS))
         m->scratch = WALKED_REGS + (f.read ? m->scratch : 0);
 }
 
@@ -987,6 +1034,7 @@ void plan_rate(Plan *plan, Choice *c)
     c->blocks_per_sm = c->groups ? 1 : c->blocks_forced ? c->blocks_forced : resident_blocks(&m);
     double counted = count_grid(&m);
     root = (Work){0};
+    m.masks = m.terms = 0;
     m.total = 0;
     m.main = (Work){0};
     m.main_turns = 0;

@@ -439,9 +439,38 @@ bool tile_has_steps(const TileProgram *program, const Aff *a)
     return tile_has_steps(program, a->a) || tile_has_steps(program, a->b);
 }
 
+int tile_terms(const Aff *a)
+{
+    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || a->kind == AFF_AT || !aff_uses_place(a))
+        return 0;
+    bool term = a->kind == AFF_LE || a->kind == AFF_EQ || a->kind == AFF_MIN || a->kind == AFF_MAX || a->kind == AFF_DIV || a->kind == AFF_MOD;
+    return term + tile_terms(a->a) + tile_terms(a->b);
+}
+
+static int quotients(const Aff *a)
+{
+    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || a->kind == AFF_AT || !aff_uses_place(a))
+        return 0;
+    return (a->kind == AFF_DIV || a->kind == AFF_MOD) + quotients(a->a) + quotients(a->b);
+}
+
+static bool has_many_terms(const Aff *cond)
+{
+    if (cond->kind == AFF_AND)
+        return has_many_terms(cond->a) || has_many_terms(cond->b);
+    return tile_terms(cond) > TILE_TERMS;
+}
+
+bool tile_decides_by_many(const Aff *cond)
+{
+    return has_many_terms(cond) || quotients(cond) > TILE_TERMS;
+}
+
 bool tile_masks_in_steps(const TileProgram *program, const TileOp *op)
 {
-    return op->kind == TILE_MASK && !aff_uses_kind(op->cond, AFF_TABLE) && tile_has_steps(program, op->cond);
+    if (op->kind != TILE_MASK || aff_uses_kind(op->cond, AFF_TABLE))
+        return false;
+    return tile_decides_by_many(op->cond) || tile_has_steps(program, op->cond);
 }
 
 static bool divides_columns(const Aff *a)

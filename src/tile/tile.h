@@ -270,7 +270,11 @@ bool tile_adds(const TileBlock *block);                       /* to memory, as o
 int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */
 /* Quotients of each element's place are in it, as of a hash of it. */
 bool tile_has_steps(const TileProgram *program, const Aff *a);
-bool tile_masks_in_steps(const TileProgram *program, const TileOp *op); /* those decide what a mask keeps */
+/* Comparisons, extremes and quotients of places; so many are too many for a lane to keep a number for each. */
+enum { TILE_TERMS = 16 };
+int tile_terms(const Aff *a);
+bool tile_decides_by_many(const Aff *cond);                   /* one of its conjuncts, or quotients in all of them: others are asked one by one */
+bool tile_masks_in_steps(const TileProgram *program, const TileOp *op); /* such, or quotients of each element, decide what a mask keeps */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING, and a FILL in shared memory */
 /* Elements that are read each at an address of its own: where quotients of columns by numbers of the launch say, or a length of the
  * launch from each other. */

@@ -533,6 +533,7 @@ for target in sm_75 sm_80 sm_90a; do # sums that no warp has the registers for: 
 done
 try ../tests/gen/wide_latents --dtype fp16 --set heads=16 --set Latent=512 --set Rope=64 --bind batch=2 --bind kv_len=200 --data large # the sum is of what the products see
 try ../tests/gen/wide_latents --dtype e4m3 --target sm_89 --set heads=33 --set Latent=512 --set Rope=64 --bind batch=1 --bind kv_len=70
+right distances_by_a_metric "--set D=64 --target sm_90a" --bind M=150 --bind N=70
 right terms_of_places "--set D=64 --target sm_80" --bind B=1 --bind H=1 --bind n=100
 right terms_of_places "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100
 right masks_by_the_dozen "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100

@@ -183,6 +183,8 @@ for target in sm_80 sm_90a; do
 done
 whole terms_of_places sm_89 --set D=96 # many terms decide on an element
 whole masks_by_the_dozen sm_80 --set D=64 # the same, of many masks
+whole divisors_beyond sm_80 # elements that are made of places in 64 bits, for several blocks
+whole distances_by_a_metric sm_90a --set D=128 # a warpgroup that copies rows for each other from two tensors
 whole norm_to_bytes sm_90a # tiles that are loaded again for each pass
 for width in 64 128 256; do # rows of a sum of products, whole in their warps
     whole sums_both_ways sm_75 --dtype fp16 --set N=$width --set K=128

@@ -615,12 +615,14 @@ static TileBlock *role_of(Specializer *s, const TileBlock *block, bool in_region
 /* Copies whose addresses the copier keeps: a vector is one box, and takes next to nothing. */
 static int count_copies(const Specializer *s)
 {
-    int n = 0;
+    int n = 0, own = 0;
     for (int i = 0; i < s->streams.len; i++) {
         const TileType *t = &s->streams.data[i].ring->type;
-        if (t->rows > 1 && t->cols > 1) n += s->streams.data[i].once ? 1 : 2;
+        if (t->rows <= 1 || t->cols <= 1) continue;
+        n += s->streams.data[i].once ? 1 : 2;
+        own += !s->streams.data[i].once && s->streams.data[i].own;
     }
-    return n;
+    return target_copies(n, s->prepares ? 0 : own);
 }
 
 static unsigned beside(const Specializer *s)

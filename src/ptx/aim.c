@@ -85,15 +85,19 @@ static int rows_of(const TileValue *v)
     return v->type.rows > 1 ? v->type.rows / (l->warps_m * (WARP / l->lanes)) : 1;
 }
 
-/* Elements that a block reads one by one, and addresses of rows that its tiles come from, where they have several. */
-static Need at_once(const TileBlock *block)
+/* Elements that a block reads one by one, with those that it makes of places in 64 bits meanwhile, and addresses of rows that
+ * its tiles come from, where they have several. */
+static Need at_once(const Emitter *e, const TileBlock *block)
 {
     Need n = {0};
+    int wide = 0;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         if (op->kind == TILE_GATHER) n.wanted += words(op->results[0]);
+        if (op->kind == TILE_INDEX && ix_is_wide_part(e, op->index)) wide += words(op->results[0]);
         if (op->kind == TILE_LOAD && rows_of(op->results[0]) > 1) n.held += 2 * rows_of(op->results[0]);
     }
+    n.wanted += n.wanted ? wide : 0;
     n.held += n.wanted;
     return n;
 }
@@ -116,7 +120,7 @@ static bool is_in_steps(const TileOp *op)
 static void measure(const Emitter *e, const TileBlock *block, Need around, Need *most)
 {
     int *used = arena_array(e->arena, int, e->kernel->next_value);
-    Need whole = at_once(block);
+    Need whole = at_once(e, block);
     most->wanted = more(most->wanted, around.wanted + whole.wanted);
     around.held += whole.held;
     most->held = more(most->held, around.held);

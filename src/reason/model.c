@@ -315,6 +315,27 @@ static int copies_in(const Steps *steps, bool in_loop)
     return n;
 }
 
+/* Of those that loops copy, the ones of which each warpgroup has rows of its own. */
+static int own_copies_in(const Steps *steps, bool in_loop)
+{
+    int n = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+
+        n += in_loop && plan_fills_shared(step->stmt) && !plan_is_vector(step->dest) && step->dest->row->kind == EXT_ROWS;
+        n += own_copies_in(&step->body, in_loop || step->stmt->kind == STMT_FOR) + own_copies_in(&step->orelse, in_loop);
+    }
+    return n;
+}
+
+static int all_copies(const Modeler *m)
+{
+    const Steps *steps = &m->plan->steps;
+
+    return target_copies(copies_in(steps, false), plan_prepares(m->plan, m->c) ? 0 : own_copies_in(steps, false));
+}
+
 static bool is_late(const Step *step)
 {
     return step->gemm && step->args[0] && step->args[0]->first_operand && step->args[0]->computed;
@@ -979,7 +1000,7 @@ static bool registers_fit(Modeler *m)
     int there = m->t->regs_per_thread - (m->plan->options->roomy ? PLAN_SPARE_REGS : 0);
     unsigned beside = plan_beside(m->plan, c);
     bool third = beside & (TARGET_PREPARER | TARGET_LOOKUPS) || (beside & TARGET_LANES && beside & TARGET_COPIER);
-    int share = c->groups ? target_group_registers(m->t, c->groups, copies_in(&m->plan->steps, false), beside) : 0;
+    int share = c->groups ? target_group_registers(m->t, c->groups, all_copies(m), beside) : 0;
 
     if (third && m->main.exps > 0) /* seen with less: ptxas makes products wait for each other */
         share -= SOFTMAX_REGS + (int)m->product / PER_SCORE;

@@ -84,6 +84,11 @@ int target_assembled_registers(const Target *t, int warps)
     return target_launch_registers(known ? known : t, warps);
 }
 
+int target_copies(int copies, int own)
+{
+    return own > 1 ? copies + own : copies;
+}
+
 int target_copier_registers(const Target *t, int groups, int copies)
 {
     (void)t;

@@ -80,7 +80,9 @@ int target_assembled_registers(const Target *t, int warps);
 typedef enum TargetBeside { TARGET_COPIER = 1, TARGET_PREPARER = 2, TARGET_LANES = 4, TARGET_LOOKUPS = 8 } TargetBeside;
 /* Registers of a thread where a block has so many warpgroups that compute and such beside them, which have the rest
  * (PTX ISA, setmaxnreg: multiples of 8). Of tiles that bulk copies bring those that
- * a loop streams count twice, since each has a stage of its own. */
+ * a loop streams count twice, since each has a stage of its own; and so many of these, of which each warpgroup has rows of
+ * its own, once more where they are several, and none are prepared. */
+int target_copies(int copies, int own);
 int target_group_registers(const Target *t, int groups, int copies, unsigned beside);
 int target_copier_registers(const Target *t, int groups, int copies);
 /* Of a thread of one that prepares operands, or copies, lane by lane. */

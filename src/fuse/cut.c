@@ -148,6 +148,31 @@ static void add_op(Excerpt *x, const DefOp *op)
     read_kept(x, op, flow_keep_op(&x->remade, op));
 }
 
+/* What the goal writes rounded, once more as it is kept: times one, since a value has one name. */
+static void add_beside(Excerpt *x, const DefValue *value)
+{
+    const Kept *kept = find_kept(x->c, value);
+    DefValue *made = x->remade.made[value->id], *copy = arena_new_of(x->c->arena, DefValue);
+    DefOp *op = arena_new_of(x->c->arena, DefOp);
+    Stmt *stmt = arena_new_of(x->c->arena, Stmt);
+
+    *stmt = *value->op->stmt;
+    stmt->n_args = 0;
+    *copy = *made;
+    copy->id = x->c->n_values;
+    copy->name = kept->name;
+    copy->dtype = kept->dtype;
+    copy->op = op;
+    copy->is_output = true;
+    *op = (DefOp){.stmt = stmt, .op = OP_MULTIPLY, .result = copy, .n_args = 2};
+    op->args[0].value = made;
+    op->args[1].scalar = (DefScalar){.is_const = true, .value = 1, .expr = expr_float(x->c->arena, 1)};
+    vec_push(x->c->arena, &x->def->values, copy);
+    vec_push(x->c->arena, &x->def->ops, op);
+    vec_push(x->c->arena, &x->def->outputs, copy);
+    vec_push(x->c->arena, &x->workspaces, copy);
+}
+
 static Excerpt excerpt(const Cutter *c, const Goal *goal)
 {
     Def *def = arena_new_of(c->arena, Def);
@@ -179,6 +204,8 @@ static Excerpt excerpt(const Cutter *c, const Goal *goal)
         value->is_output = true;
         vec_push(c->arena, &x.def->outputs, value);
     }
+    if (goal->beside)
+        add_beside(&x, goal->beside);
     return x;
 }
 
@@ -208,7 +235,7 @@ static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)
 
     str_addc(&key, repeat ? '*' : ' ');
     for (int i = 0; i < goal->n; i++)
-        str_printf(&key, " %d", goal->values[i]->id);
+        str_printf(&key, goal->values[i] == goal->beside ? " %d+" : " %d", goal->values[i]->id);
     str_addc(&key, ':');
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefValue *value = c->def->ops.data[i]->result;
@@ -580,10 +607,15 @@ static bool try_cuts(Cutter *c, const Goal *goal, double from, double to)
     return false;
 }
 
-/* What is written may be read by the kernels behind, where it was not rounded. */
+bool cut_is_read_where_written(const Cutter *c, const DefValue *value)
+{
+    return value->is_output && (value->dtype == DT_F32 || value->dtype == workspace_dtype(c, value));
+}
+
+/* What is written may be read by the kernels behind. */
 static void keep_output(Cutter *c, const DefValue *value)
 {
-    if (!find_kept(c, value) && cut_has_shape(c, value) && value->is_output && value->dtype == DT_F32)
+    if (!find_kept(c, value) && cut_has_shape(c, value) && cut_is_read_where_written(c, value))
         vec_push(c->arena, &c->kept, ((Kept){value, value->name, value->dtype}));
 }
 
@@ -645,15 +677,23 @@ bool cut_reach(Cutter *c, const Goal *goal)
     return cut_reach(c, &own) && cut_reach(c, goal);
 }
 
-/* An output in fp32 is read where it is written; then what is left of the goal. */
-static bool keep_as_output(Cutter *c, const Goal *goal, DefValue *value)
+/* The goal but for one value. */
+static Goal without(const Cutter *c, const Goal *goal, const DefValue *value)
 {
-    Goal own = {.values = &value, .n = 1}, rest = {.values = arena_array(c->arena, DefValue *, goal->n)};
-    int units = c->program->units.len, kept = c->kept.len;
+    Goal rest = {.values = arena_array(c->arena, DefValue *, goal->n)};
 
     for (int i = 0; i < goal->n; i++)
         if (goal->values[i] != value)
             rest.values[rest.n++] = goal->values[i];
+    return rest;
+}
+
+/* An output that holds all that others want is read where it is written; then what is left of the goal. */
+static bool keep_as_output(Cutter *c, const Goal *goal, DefValue *value)
+{
+    Goal own = {.values = &value, .n = 1}, rest = without(c, goal, value);
+    int units = c->program->units.len, kept = c->kept.len;
+
     bool done = rest.n > 0 && cut_solve(c, &own);
     if (done)
         keep_output(c, value);
@@ -665,13 +705,41 @@ static bool keep_as_output(Cutter *c, const Goal *goal, DefValue *value)
     return done;
 }
 
+/* Whether a product that the goal needs takes it. */
+static bool is_operand(const Cutter *c, const Goal *goal, const DefValue *value)
+{
+    const bool *needed = cut_needed_for(c, goal);
+
+    for (int i = 0; i < c->def->ops.len; i++) {
+        const DefOp *op = c->def->ops.data[i];
+
+        if (op->op == OP_GEMM && needed[op->result->id] && (op->args[0].value == value || op->args[1].value == value))
+            return true;
+    }
+    return false;
+}
+
+/* An output that products of the others take lies in memory anyway: nothing more is kept for a cut there. */
+static bool cut_at_output(Cutter *c, const Goal *goal)
+{
+    for (int i = 0; i < goal->n && !goal->keeps; i++) {
+        DefValue *value = goal->values[i];
+        Goal own = {.values = &value, .n = 1}, rest = without(c, goal, value);
+
+        if (cut_is_read_where_written(c, value) && is_operand(c, &rest, value) && !repeated_product(c, &rest, &own) &&
+            keep_as_output(c, goal, value))
+            return true;
+    }
+    return false;
+}
+
 /* The value, or before it a product of modest size that would be computed for both. */
 static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
 {
     Goal cut = {.values = &value, .n = 1};
     DefValue *product = repeated_product(c, goal, &cut);
 
-    bool output = !product && !goal->keeps && cut_in_goal(goal, value) && value->dtype == DT_F32 && cut_has_shape(c, value);
+    bool output = !product && !goal->keeps && cut_in_goal(goal, value) && cut_is_read_where_written(c, value) && cut_has_shape(c, value);
     if (output && keep_as_output(c, goal, value))
         return true;
 
@@ -710,7 +778,7 @@ static bool solve_deeper(Cutter *c, const Goal *goal)
     if (read.n > 0)
         return keep_together(c, goal, &read) || keep_before(c, goal, read.values[0]);
     if (cut_attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
-        try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
+        cut_at_output(c, goal) || try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
         return true;
     return (!c->open && !c->modest && try_cuts(c, goal, little, INFINITY)) || (goal->n > 1 && solve_apart(c, goal, false));
 }

@@ -17,6 +17,7 @@ typedef struct Goal {
     DefValue **values;
     int n;
     bool keeps; /* it is what is kept, not what the definition writes: a value may be both */
+    const DefValue *beside; /* the one of them that is left in memory exactly as well; NULL: none */
 } Goal;
 
 /* A goal that was tried: the search comes to the same ones by several ways. */
@@ -58,8 +59,10 @@ bool cut_is_kept(const Cutter *c, const DefValue *value);
 bool cut_is_little(const Def *def, const DefValue *value);
 /* A workspace's shape is declared. */
 bool cut_has_shape(const Cutter *c, const DefValue *value);
-/* The value as it would be kept. */
 bool cut_in_goal(const Goal *goal, const DefValue *value);
+/* Whether an output holds, in memory, what others want of the value: exactly, or as the products that alone take it round it. */
+bool cut_is_read_where_written(const Cutter *c, const DefValue *value);
+/* The value as it would be kept. */
 Kept cut_keep(const Cutter *c, const DefValue *value);
 
 /* ---- totals.c */

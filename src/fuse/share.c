@@ -48,7 +48,7 @@ static bool shares_products(const Sharing *s, bool deep)
 
 static bool may_be_left(const Sharing *s, const DefValue *value, const DefValue *beside)
 {
-    return is_shared(s, value) && !value->is_output && flow_same_rows(value, beside) && cut_is_little(s->c->def, value) &&
+    return is_shared(s, value) && flow_same_rows(value, beside) && cut_is_little(s->c->def, value) &&
            cut_has_shape(s->c, value);
 }
 
@@ -64,12 +64,12 @@ static void add_totals(const Sharing *s, const DefValue *beside, Goal *left)
         if (class != OPC_ROW_REDUCE && class != OPC_COL_REDUCE)
             continue;
         value = cut_as_wanted(def, value);
-        if (may_be_left(s, value, beside))
+        if (!value->is_output && may_be_left(s, value, beside))
             left->values[left->n++] = value;
     }
 }
 
-/* The last one that both have, of those that are made of products. */
+/* The last one that both have, of those that are made of products. It may be an output, which is rounded where it is written. */
 static void add_last(const Sharing *s, const DefValue *beside, Goal *left)
 {
     const Def *def = s->c->def;
@@ -96,14 +96,18 @@ bool cut_share(Cutter *c, const Goal *first, const Goal *rest)
     add_totals(&s, first->values[0], &left);
     if (left.n == 0)
         add_last(&s, first->values[0], &left);
-    if (left.n == 0)
+    if (left.n == 0 || cut_is_read_where_written(c, left.values[0]))
         return false;
     keep(c, &left);
     Goal both = {.values = arena_array(c->arena, DefValue *, first->n + left.n), .keeps = true};
     for (int i = 0; i < first->n; i++)
         both.values[both.n++] = first->values[i];
-    for (int i = 0; i < left.n; i++)
-        both.values[both.n++] = left.values[i];
+    for (int i = 0; i < left.n && !both.beside; i++)
+        if (cut_in_goal(first, left.values[i]))
+            both.beside = left.values[i];
+        else
+            both.values[both.n++] = left.values[i];
+    both.keeps = !both.beside;
     return cut_attempt(c, &both, false);
 }
 

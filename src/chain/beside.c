@@ -447,5 +447,8 @@ bool kernels_fit(const Program *kernels, const Def *def, const Settings *setting
             if (s->kind == STMT_OUTPUT)
                 fit &= is_sized(kernels->units.data[i], s, def, settings, diags);
         }
-    return outputs_fit(kernels, def, diags) && fit;
+    fit &= outputs_fit(kernels, def, diags);
+    for (int i = 0; fit && i < kernels->units.len; i++)
+        fit = sizes_fit(def->arena, kernels->units.data[i], def->unit, settings, diags);
+    return fit;
 }

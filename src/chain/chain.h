@@ -138,6 +138,8 @@ Program *kernels_beside(Arena *arena, const Program *program);
 /* Whether they read what the definition reads and write what it writes; else
  * diagnostics (TW0521) were recorded. */
 bool kernels_fit(const Program *kernels, const Def *def, const Settings *settings, Diags *diags);
+/* sized.c: whether numbers say that a tensor of the Kernel has as many elements as the Operator's; else TW0521 was recorded. */
+bool sizes_fit(Arena *arena, const Unit *kernel, const Unit *definition, const Settings *settings, Diags *diags);
 
 /* A source made of text that this program wrote. */
 Source *chain_text(Chain *chain, const char *path, const Str *text);

@@ -8,6 +8,8 @@
 
 #include "check/check.h"
 
+#include <stdlib.h>
+
 static const char *word_at(const Suggester *s, int at)
 {
     const char *text = s->source->text + at;
@@ -409,12 +411,73 @@ static bool try_sized(Suggester *s, const Unit *def)
            suggest_edit(s, (Span){last->span.end, last->span.end}, arena_printf(s->arena, "\n%sParam %s = 4", suggest_indent(s, last->span.start), name), "4 is a guess");
 }
 
+/* `%s is 256 here and 512 in the definition`: the number of the definition where the Kernel says it, wherever it does; else that
+ * of the Kernel in the definition. */
+typedef struct Numbers {
+    Suggester *s;
+    int64_t from;
+    const char *to;
+    bool tensors; /* of Inputs and Outputs alone */
+    VEC(Fix) edits;
+} Numbers;
+
+static bool find_number(const void *user, const Expr *e)
+{
+    Numbers *n = (Numbers *)user;
+    bool again = false;
+
+    for (int i = 0; i < n->edits.len; i++) /* of a list */
+        again |= n->edits.data[i].span.start == e->span.start;
+    if (e->kind == EXPR_INT && e->i == n->from && !again)
+        vec_push(n->s->arena, &n->edits, ((Fix){e->span, n->to, NULL}));
+    return false;
+}
+
+static void find_numbers(void *user, const Stmt *stmt)
+{
+    Numbers *n = user;
+    bool tensor = stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT;
+
+    for (int i = 0; (tensor || !n->tensors) && i < stmt->n_shape; i++)
+        expr_any(stmt->shape[i], find_number, n);
+    for (int i = 0; !n->tensors && i < stmt->n_coords; i++)
+        expr_any(stmt->coords[i].value, find_number, n);
+    for (int i = 0; !n->tensors && i < stmt->n_args; i++)
+        expr_any(stmt->args[i], find_number, n);
+    const Expr *said[] = {stmt->value, stmt->lo, stmt->hi, stmt->where};
+    for (size_t i = 0; !n->tensors && i < TW_COUNT(said); i++)
+        expr_any(said[i], find_number, n);
+}
+
+static bool try_number(Suggester *s, const Unit *unit, int64_t from, int64_t to, bool tensors, const char *label)
+{
+    Numbers n = {.s = s, .from = from, .to = arena_printf(s->arena, "%lld", (long long)to), .tensors = tensors};
+
+    suggest_each(&unit->body, find_numbers, &n);
+    return n.edits.len && suggest_edits(s, n.edits.data, n.edits.len, label);
+}
+
+static bool try_size(Suggester *s, const Unit *def)
+{
+    const char *of_definition = strstr(s->diag->message, " here and ");
+    bool number = s->diag->span.end > s->diag->span.start && s->source->text[s->diag->span.start] >= '0' && s->source->text[s->diag->span.start] <= '9';
+
+    if (!of_definition || !number)
+        return false;
+    int64_t here = strtoll(s->source->text + s->diag->span.start, NULL, 10), there = strtoll(of_definition + strlen(" here and "), NULL, 10);
+    const char *text = arena_printf(s->arena, "%lld", (long long)there), *as_defined = "as the definition has it";
+    bool tensor = s->stmt && (s->stmt->kind == STMT_INPUT || s->stmt->kind == STMT_OUTPUT);
+    return (!tensor && suggest_edit(s, s->diag->span, text, as_defined)) || try_number(s, s->unit, here, there, true, as_defined) ||
+           try_number(s, s->unit, here, there, false, as_defined) || (tensor && suggest_edit(s, s->diag->span, text, as_defined)) ||
+           try_number(s, def, there, here, false, "as the Kernel has it");
+}
+
 /* A kernel's tensor by the definition's name, or in its shape and type. */
 bool propose_as_defined(Suggester *s)
 {
     const Unit *def = s->program ? program_unit(s->program, UNIT_OPERATOR) : NULL;
 
-    if (def && s->unit && s->unit->kind == UNIT_KERNEL && (try_sized(s, def) || try_declared(s, def)))
+    if (def && s->unit && s->unit->kind == UNIT_KERNEL && (try_size(s, def) || try_sized(s, def) || try_declared(s, def)))
         return true;
     for (int i = 0; def && s->unit && s->unit->kind == UNIT_KERNEL && s->unit->body.len && i < s->unit->body.len; i++) {
         const Stmt *tensor = s->unit->body.data[i];

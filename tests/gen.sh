@@ -536,6 +536,7 @@ try ../tests/gen/wide_latents --dtype e4m3 --target sm_89 --set heads=33 --set L
 right distances_by_a_metric "--set D=64 --target sm_90a" --bind M=150 --bind N=70
 right terms_of_places "--set D=64 --target sm_80" --bind B=1 --bind H=1 --bind n=100
 right terms_of_places "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100
+right matches_on_the_diagonal "--set D=64 --target sm_90a" --bind n=70 --bind m=150
 right masks_by_the_dozen "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100
 right masks_by_the_dozen "--set D=128 --target sm_80" --bind B=1 --bind H=1 --bind n=100 # bounds of turns as many as no extreme can say
 right far_places "--dtype bf16 --target sm_80" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000 # 32 bits are too few for their products

@@ -90,6 +90,9 @@ for heads in 16 64; do
 done
 whole wide_sums_normalized sm_75 --dtype fp16 --set D=64 --set E=512 # and rows that are reduced behind them
 whole two_adapters sm_90a --set r=16 --set K=64 --set N=96 # a comparison a row beside products
+for dim in 128 512; do
+    whole matches_on_the_diagonal sm_90a --set D=$dim # numbers of rows from around the loop, beside a product
+done
 whole angles_of_rows sm_90a --set kept=8 # for more blocks than have room for what is kept
 for target in sm_80 sm_90a; do
     whole mask_by_bits $target --set D=128 # quotients of elements

@@ -64,6 +64,26 @@ static void definitions_become_kernels(void **state)
     assert_true(a->stages.len == 7 && b->stages.len == 7);
 }
 
+/* Traps that ask for what runs beside products: none asks for numbers from around the loop, on which warps might part. */
+static void what_comes_from_around_a_loop_is_not_asked_for(void **state)
+{
+    static const struct {
+        const char *path, *set;
+        bool asks;
+    } cases[] = {
+        {"tests/gen/matches_on_the_diagonal.tl", "D=128", false},
+        {"ops/attention.tl", "HeadDim=128", true},
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        Chain *chain = new_chain(arena, &cases[i].set, 1);
+        chain->target = target_find("sm_90a");
+        expect_whole(chain, source_at(arena, cases[i].path));
+        assert_int_equal(strstr(chain->ptx->text, "setp.nan.and") != NULL, cases[i].asks);
+    }
+}
+
 static void the_same_input_gives_the_same_text(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -307,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(definitions_become_kernels),
+        TEST(what_comes_from_around_a_loop_is_not_asked_for),
         TEST(sizes_are_said_of_the_definition),
         TEST(the_same_input_gives_the_same_text),
         TEST(every_artefact_is_a_beginning),

@@ -141,16 +141,36 @@ static bool is_worth_it(const TileOp *op)
     return is_arithmetic(op) && !(compares && op->results[0]->type.cols == 1);
 }
 
+/* By value id: whether a turn makes it anew. Of what comes from around the loop arithmetic is done ahead of it, by ptxas at the
+ * latest: a trap that asks for that would part the warps of the role, and products wait for each other where ways part (C7518). */
+static bool *made_in_turn(const Emitter *e)
+{
+    bool *made = arena_array(e->arena, bool, e->kernel->next_value);
+    bool in_turn = e->turn && em_level(e) == e->turn_level;
+    for (int i = 0; i < e->kernel->next_value; i++) made[i] = !in_turn;
+    for (int k = 0; k < e->block->params.len; k++) made[e->block->params.data[k]->id] = true;
+    for (int i = 0; i < e->at && in_turn; i++) {
+        const TileOp *op = e->block->ops.data[i];
+        bool makes = !is_arithmetic(op) && op->kind != TILE_FILL;
+        for (int k = 0; k < op->n_args; k++) makes |= made[op->args[k]->id];
+        for (int k = 0; k < op->n_results; k++) made[op->results[k]->id] = makes;
+    }
+    return made;
+}
+
 /* The last arithmetic since a product was started, with nothing but such between. */
 static const TileValue *done_meanwhile(const Emitter *e)
 {
+    if (!may_hold(e)) return NULL;
+    const bool *made = made_in_turn(e);
     const TileValue *last = NULL;
     bool worth_it = false;
-    for (int i = may_hold(e) ? e->at - 1 : -1; i >= 0; i--) {
+    for (int i = e->at - 1; i >= 0; i--) {
         const TileOp *op = e->block->ops.data[i];
         if (op->kind == TILE_ISSUE) return worth_it ? last : NULL;
         if (!is_arithmetic(op) && op->kind != TILE_FILL) return NULL;
-        if (!last && is_arithmetic(op)) last = op->results[0];
+        if (!is_arithmetic(op) || !made[op->results[0]->id]) continue;
+        if (!last) last = op->results[0];
         worth_it |= is_worth_it(op);
     }
     return NULL;

@@ -18,7 +18,7 @@
  * once as they are, with as few entries of all else as can be.
  *
  * The judge is that of `tw verify`: random inputs, errors measured by those of plain implementations. What
- * cannot be executed, or takes more work than a check may, is passed over, which is said.
+ * cannot be executed, or takes more work than a check may, is passed over, which is said, and why.
  */
 #include "chain/agree.h"
 
@@ -61,6 +61,7 @@ typedef struct Agree {
     bool ran;   /* on some shape */
     bool heavy; /* some shape was too much work */
     double unlike;
+    const char *error; /* why it was not executed, where nothing says that it is too much; NULL: that is not known */
 } Agree;
 
 /* ---- the program, and its definition ---------------------------------------------------------- */
@@ -461,6 +462,14 @@ static void say_passed_over(Chain *chain, const Program *program, const SmallFin
         diag_note(chain->diags, d, "a Param for a size that is compiled in, as `Param K = 4096`, lets both be tried with a smaller one; `tw gen --trial` tries them as they are");
 }
 
+/* What cannot be executed at all is no proof of anything either. */
+static void say_not_executed(Chain *chain, const Program *program, const char *error)
+{
+    const Unit *kernel = kernels_beside(chain->arena, program)->units.data[0];
+
+    diag_add(chain->diags, TW0524, kernel->name_span, "this was not compared with the Operator: %s", arena_strdup(chain->arena, error));
+}
+
 /* On the first of the shapes that can be executed; false: the outputs differ. */
 static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, SmallFinding *f)
 {
@@ -473,6 +482,7 @@ static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, S
         a->on.work = 0;
         ran = made && small_run(&a->on, count_flops(a) > 0 ? a->most->work : a->most->plain, a->most->steps, &error);
         a->heavy |= made && !ran && a->on.work > 0; /* it began */
+        a->error = made && !ran ? error : a->error;
     }
     a->ran |= ran;
     return !ran || small_agrees(&a->on, a->on.arena, f) || f->worst < LEAST || /* integers may all be wrong by one */
@@ -576,6 +586,8 @@ static Witness *check_large(Agree *a, Chain *chain, const Source *source, const 
     chain->executed = a->ran;
     if (!a->ran && a->heavy)
         say_passed_over(chain, program, differs ? &of_less : NULL);
+    else if (!a->ran && a->error)
+        say_not_executed(chain, program, a->error);
     return NULL;
 }
 
@@ -587,8 +599,10 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
     chain->executed = false;
     if (!chain->target || says_a_cause(chain->diags) || count_units(program, UNIT_OPERATOR) != 1 || !count_units(program, UNIT_KERNEL))
         return NULL;
-    if (!begin(&a, arena, chain, source, program))
+    if (!begin(&a, arena, chain, source, program)) {
+        say_not_executed(chain, program, "no code of it could be worked out to be tried");
         return NULL;
+    }
     if (agrees(&a, &found))
         return a.ran ? (chain->executed = true, NULL) : check_large(&a, chain, source, program);
     chain->executed = true;

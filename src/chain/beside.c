@@ -14,7 +14,7 @@
  * and a Kernel that declares no tensor has those of the Operator that it copies. The types that only Kernels say the
  * Operator has as well.
  */
-#include "chain/chain.h"
+#include "chain/beside.h"
 
 #include "check/check.h"
 
@@ -22,8 +22,23 @@
 
 typedef struct Taker {
     const Unit *from, *to; /* the Operator, the Kernel */
+    SizeNames names;       /* of dimensions that both call otherwise */
     bool *taken;           /* by the Operator's statements */
 } Taker;
+
+/* What the Kernel calls it. */
+static const char *own_name(const Taker *t, const char *name)
+{
+    for (int i = 0; i < t->names.list.len; i++)
+        if (t->names.list.data[i].theirs && strcmp(t->names.list.data[i].theirs, name) == 0)
+            return t->names.list.data[i].own;
+    return name;
+}
+
+static bool is_given(const Taker *t, const char *name)
+{
+    return beside_gives(&t->to->body, own_name(t, name));
+}
 
 static bool is_told(const Stmt *s)
 {
@@ -57,7 +72,7 @@ static bool copies(const Block *block, const char *tensor)
 }
 
 /* Whether the statements give the name a meaning: as a dimension, a number, a tile, a counter. */
-static bool gives(const Block *block, const char *name)
+bool beside_gives(const Block *block, const char *name)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
@@ -70,7 +85,7 @@ static bool gives(const Block *block, const char *name)
             found |= expr_mentions(s->shape[k], name);
         for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
             found |= s->coords[k].name && strcmp(s->coords[k].name, name) == 0;
-        if (found || gives(&s->body, name) || gives(&s->orelse, name))
+        if (found || beside_gives(&s->body, name) || beside_gives(&s->orelse, name))
             return true;
     }
     return false;
@@ -89,7 +104,7 @@ static void take_needs(Taker *t, const Stmt *s)
     for (int i = 0; i < t->from->body.len; i++) {
         const Stmt *other = t->from->body.data[i];
 
-        if (is_told(other) && !t->taken[i] && needs(s, other) && !gives(&t->to->body, other->name)) {
+        if (is_told(other) && !t->taken[i] && needs(s, other) && !is_given(t, other->name)) {
             t->taken[i] = true;
             take_needs(t, other);
         }
@@ -117,7 +132,7 @@ static bool is_known(const void *user, const char *name)
     for (int i = 0; i < t->from->body.len; i++)
         if (t->taken[i] && strcmp(t->from->body.data[i]->name, name) == 0)
             return true;
-    return sizes_taken(t, name) || gives(&t->to->body, name);
+    return sizes_taken(t, name) || is_given(t, name);
 }
 
 /* Code has no positions; of those along one dimension all are taken, or none. */
@@ -191,17 +206,18 @@ static bool has_tiles_of(const Block *block, const char *size)
  * sketch any, of code one that tiles have. */
 static bool is_size(const Taker *t, const Stmt *s)
 {
+    const char *name = s->name ? own_name(t, s->name) : NULL;
     bool sized = false;
 
-    if (s->kind != STMT_PARAM || !s->value || (!check_is_sketch(t->to) && !has_tiles_of(&t->to->body, s->name)))
+    if (s->kind != STMT_PARAM || !s->value || (!check_is_sketch(t->to) && !has_tiles_of(&t->to->body, name)))
         return false;
     for (int i = 0; i < t->to->body.len; i++) {
         const Stmt *own = t->to->body.data[i], *theirs = is_tensor(own) ? unit_tensor(t->from, own->name) : NULL;
 
-        if (!is_tensor(own) && gives(&(Block){.data = (Stmt **)&t->to->body.data[i], .len = 1}, s->name))
+        if (!is_tensor(own) && beside_gives(&(Block){.data = (Stmt **)&t->to->body.data[i], .len = 1}, name))
             return false;
         for (int k = 0; theirs && k < own->n_shape && k < theirs->n_shape; k++)
-            sized |= expr_is_name(own->shape[k], s->name) && expr_is_name(theirs->shape[k], s->name);
+            sized |= expr_is_name(own->shape[k], name) && expr_is_name(theirs->shape[k], s->name);
     }
     return sized;
 }
@@ -215,7 +231,7 @@ static void take(Taker *t)
         bool said = is_told(s) && (block_mentions(&t->to->body, s->name) || sizes_taken(t, s->name));
         bool size = is_told(s) && is_size(t, s);
 
-        if ((!said && !size) || t->taken[i] || (gives(&t->to->body, s->name) && !size))
+        if ((!said && !size) || t->taken[i] || (is_given(t, s->name) && !size))
             continue;
         t->taken[i] = true;
         take_needs(t, s);
@@ -225,7 +241,7 @@ static void take(Taker *t)
 /* The Kernel with what it takes behind its tensors; itself where that is nothing. */
 static Unit *with_taken(Arena *arena, const Unit *def, Unit *kernel)
 {
-    Taker t = {.from = def, .to = kernel, .taken = arena_array(arena, bool, def->body.len + 1)};
+    Taker t = {.from = def, .to = kernel, .names = size_names(arena, kernel, def), .taken = arena_array(arena, bool, def->body.len + 1)};
     Unit *whole = arena_new_of(arena, Unit);
     int behind = 0;
 
@@ -242,7 +258,7 @@ static Unit *with_taken(Arena *arena, const Unit *def, Unit *kernel)
         vec_push(arena, &whole->body, kernel->body.data[i]);
     for (int i = 0; i < def->body.len; i++)
         if (t.taken[i])
-            vec_push(arena, &whole->body, def->body.data[i]);
+            vec_push(arena, &whole->body, t.names.list.len ? stmt_as_kernel(&t.names, def->body.data[i]) : def->body.data[i]);
     for (int i = behind; i < kernel->body.len; i++)
         vec_push(arena, &whole->body, kernel->body.data[i]);
     return whole;

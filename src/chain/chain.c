@@ -1,5 +1,6 @@
 /* chain.c: the stages from a definition to PTX. */
 #include "chain/agree.h"
+#include "chain/beside.h"
 #include "chain/sketched.h"
 #include "chain/suggest.h"
 
@@ -203,6 +204,8 @@ static bool resolve(Chain *chain, Program *program, const Unit *unit)
     lang_print_unit(&text, unit);
     chain->definition = str_text(&text);
     chain->beside = kernels_beside(chain->arena, kernels_complete(chain->arena, program, &chain->settings));
+    if (chain->beside)
+        chain->beside = kernels_as_defined(chain->arena, chain->beside, unit);
     if (!chain->name)
         chain->name = unit->name;
     return true;

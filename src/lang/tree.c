@@ -123,6 +123,8 @@ Expr *expr_subst(Arena *arena, const Expr *e, Expr *(*lookup)(void *user, const 
     if (e->kind == EXPR_NAME && lookup) {
         Expr *replacement = lookup(user, e->name);
 
+        if (replacement && !replacement->span.end) /* made for this place */
+            replacement->span = e->span;
         if (replacement)
             return replacement;
     }

@@ -22,6 +22,7 @@
  */
 #include "chain/agree.h"
 
+#include "chain/sketched.h"
 #include "chain/small.h"
 #include "check/check.h"
 
@@ -67,7 +68,11 @@ typedef struct Agree {
 /* ---- the program, and its definition ---------------------------------------------------------- */
 
 /* A sketch has some of these sizes; the last choice is the reasoner's. */
-enum { SIZES = 4 };
+enum {
+    SIZES = 4,
+    ASKED = 16,    /* for a size that has to be known */
+    MOST_ASKED = 4 /* times that sizes are asked for */
+};
 static const char *const SMALL_TILES[][SIZES] = {
     {"BM=16", "BN=16", "warps=1"}, {"BM=16", "BN=16", "BK=16", "warps=1"}, {"BM=16", "warps=1"}, {NULL}};
 
@@ -108,11 +113,28 @@ static bool names_sizes(const Program *program)
     return declares(program, "BM") || declares(program, "BN") || declares(program, "BK") || declares(program, "warps");
 }
 
+/* With some number for each size that has to be known and that nobody has given; NULL: there is none. */
+static Chain *with_asked(Arena *arena, const Chain *chain, const Source *source)
+{
+    Chain *with = chain_like(arena, chain, diags_new(arena, source));
+    bool any = false;
+
+    for (int i = 0; i < chain->diags->list.len; i++) {
+        const char *size = sketch_asked_size(arena, &chain->diags->list.data[i]);
+
+        any |= size && !chain_set(with, arena_printf(arena, "%s=%d", size, ASKED));
+    }
+    return any ? with : NULL;
+}
+
 Chain *agree_chain_with(Arena *arena, const Chain *chain, const Source *source, int tiles)
 {
     Chain *own = chain_like(arena, chain, diags_new(arena, source));
 
-    return lower(own, source, SMALL_TILES[tiles]) ? own : NULL;
+    for (int i = 0; i < MOST_ASKED && own; i++, own = with_asked(arena, own, source))
+        if (lower(own, source, SMALL_TILES[tiles]))
+            return own;
+    return NULL;
 }
 
 static Chain *chain_for(Arena *arena, const Chain *chain, const Source *source, const Program *program, int *tiles)

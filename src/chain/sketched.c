@@ -74,10 +74,17 @@ static void lower_for_units(Arena *arena, Syms *syms, const Program *code, Setti
     }
 }
 
-/* With some size for each that is asked for by `--set NAME=VALUE`, a small one, for which there is room; NULL: none is. */
-static Settings *with_asked(Arena *arena, const Settings *settings, const Diags *diags)
+const char *sketch_asked_size(Arena *arena, const Diag *diag)
 {
     static const char words[] = "--set ";
+    const char *at = diag->code == TW0605 ? strstr(diag->message, words) : NULL;
+
+    return at ? arena_strndup(arena, at + strlen(words), strcspn(at + strlen(words), "=")) : NULL;
+}
+
+/* With some size for each that is asked for, a small one, for which there is room; NULL: none is. */
+static Settings *with_asked(Arena *arena, const Settings *settings, const Diags *diags)
+{
     Settings *with = arena_new_of(arena, Settings);
     bool any = false;
 
@@ -86,10 +93,9 @@ static Settings *with_asked(Arena *arena, const Settings *settings, const Diags 
     for (int i = 0; i < settings->list.len; i++)
         vec_push(arena, &with->list, settings->list.data[i]);
     for (int i = 0; i < diags->list.len; i++) {
-        const Diag *d = &diags->list.data[i];
-        const char *at = d->code == TW0605 ? strstr(d->message, words) : NULL;
-        if (at)
-            any |= !settings_add(arena, with, arena_printf(arena, "%.*s=64", (int)strcspn(at + strlen(words), "="), at + strlen(words)));
+        const char *size = sketch_asked_size(arena, &diags->list.data[i]);
+        if (size)
+            any |= !settings_add(arena, with, arena_printf(arena, "%s=64", size));
     }
     return any ? with : NULL;
 }

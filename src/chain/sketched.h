@@ -8,5 +8,7 @@
 
 /* Whether its code is right as far as that can be told; else it is said where in the sketch. */
 bool sketch_check_code(Arena *arena, Syms *syms, const Program *sketch, const Target *target, Settings *settings, Diags *diags);
+/* The size without which the reasoner does not go on; NULL: it is another mistake. */
+const char *sketch_asked_size(Arena *arena, const Diag *diag);
 
 #endif

@@ -281,6 +281,8 @@ static const Form FORMS[] = {
     {"if $C: return", ""},
     {"return $X", ""},
     {"return", ""},
+    {"copy($a, $a)", ""},
+    {"$k = $A", "$k = $A"}, /* behind all others: a number that had a type */
     {"/* $X */", "# $X"},
 };
 

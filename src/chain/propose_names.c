@@ -393,6 +393,12 @@ static void find_last_result(void *user, const Stmt *stmt)
         *last = stmt;
 }
 
+/* Of several outputs, one that no statement computes. */
+static bool remove_output(Suggester *s)
+{
+    return s->stmt && s->stmt->kind == STMT_OUTPUT && suggest_edit(s, suggest_line(s, s->stmt->span), "", "no statement computes it: remove it");
+}
+
 /* The output is what was computed last. */
 bool propose_result(Suggester *s)
 {
@@ -404,8 +410,9 @@ bool propose_result(Suggester *s)
         return false;
     suggest_each(&s->unit->body, find_last_result, &last);
     suggest_each(&s->unit->body, find_named, &search);
-    return last && search.found &&
-           suggest_edit(s, last->dest->span, output, arena_printf(s->arena, "let '%s' be it", output));
+    if (last && search.found && suggest_edit(s, last->dest->span, output, arena_printf(s->arena, "let '%s' be it", output)))
+        return true;
+    return remove_output(s);
 }
 
 /* What was computed last is the output; of the shape of some Input. */

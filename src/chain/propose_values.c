@@ -134,6 +134,65 @@ bool propose_some_size(Suggester *s)
     return false;
 }
 
+/* ---- sizes of tensors in other notations ----------------------------------------------------------------- */
+
+enum { MAX_NAMED = 32 };
+
+/* The name of a dimension that is written so: `...` for all that lead, `M: 128` for one and its size. NULL: neither. */
+static const char *named_size(const Expr *e)
+{
+    if (e->kind == EXPR_ELLIPSIS)
+        return "rows";
+    return e->kind == EXPR_RANGE && e->a && e->a->kind == EXPR_NAME && e->b && e->b->kind == EXPR_INT ? e->a->name : NULL;
+}
+
+static bool is_among(const Fix *edits, int n, const char *text)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(edits[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+typedef struct Named {
+    Fix edits[MAX_NAMED + 1];
+    int n;
+    Str sizes; /* lines that say them */
+} Named;
+
+static void name_sizes(Suggester *s, Named *named, const Stmt *tensor)
+{
+    const char *indent = suggest_indent(s, tensor->span.start), *word = s->unit->kind == UNIT_KERNEL ? "" : "Param ";
+
+    for (int d = 0; d < tensor->n_shape && named->n < MAX_NAMED; d++) {
+        const Expr *e = tensor->shape[d];
+        const char *name = named_size(e);
+
+        if (!name)
+            continue;
+        if (e->kind == EXPR_RANGE && !is_among(named->edits, named->n, name))
+            str_add(&named->sizes, arena_printf(s->arena, "%s%s%s = %lld\n", indent, word, name, (long long)e->b->i));
+        named->edits[named->n++] = (Fix){.span = e->span, .text = name};
+    }
+}
+
+/* `Input X (..., N)`, `Input X (M: 128, N)`: in all tensors at once, and the size as a Param or a size of the Kernel. */
+bool propose_named_sizes(Suggester *s)
+{
+    const Stmt *before = first_of(s);
+    Named named = {.sizes = str_new(s->arena)};
+    const char *sizes;
+
+    if (!before || !s->stmt || (s->stmt->kind != STMT_INPUT && s->stmt->kind != STMT_OUTPUT))
+        return false;
+    for (int i = 0; s->unit->body.data[i] != before; i++)
+        name_sizes(s, &named, s->unit->body.data[i]);
+    sizes = str_text(&named.sizes);
+    if (*sizes)
+        named.edits[named.n++] = (Fix){.span = suggest_before(s, before), .text = sizes};
+    return named.n > 0 && suggest_edits(s, named.edits, named.n, "a dimension has a name");
+}
+
 static bool is_zero(const Expr *e)
 {
     return e && ((e->kind == EXPR_INT && e->i == 0) || (e->kind == EXPR_FLOAT && e->f == 0));

@@ -101,3 +101,19 @@ Cuts cuts_of(Suggester *s)
     }
     return cuts;
 }
+
+const Stmt *cuts_shaped_as(const Cuts *cuts, const char *name, int depth)
+{
+    const Stmt *tensor = cuts_tensor(cuts, name);
+    const Unit *unit = cuts->s->unit;
+
+    for (int i = 0; !tensor && depth < SUGGEST_MAX_DEPTH && i < unit->body.len; i++) {
+        const Stmt *made = unit->body.data[i];
+        const Expr *result = made->kind == STMT_COMPUTE && made->op_known ? compute_result(made) : NULL;
+
+        if (result && expr_is_name(result, name) && made->n_args > 0 && made->args[0]->kind == EXPR_NAME &&
+            !expr_is_name(made->args[0], name) && (op_info(made->op)->class == OPC_ELEMENT || op_info(made->op)->class == OPC_CAST))
+            tensor = cuts_shaped_as(cuts, made->args[0]->name, depth + 1);
+    }
+    return tensor;
+}

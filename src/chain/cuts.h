@@ -25,6 +25,8 @@ typedef struct Cuts {
 Cuts cuts_of(Suggester *s);
 Cut *cut_of(Cuts *cuts, const char *dim); /* made where there is none */
 const Stmt *cuts_tensor(const Cuts *cuts, const char *name); /* the Input or Output; NULL: none */
+/* The tensor that has a value's shape, as what arithmetic makes of it element by element; NULL: none is known. */
+const Stmt *cuts_shaped_as(const Cuts *cuts, const char *name, int depth);
 const Stmt *cuts_tile(const Cuts *cuts, const char *name, Space space); /* its Allocate; NULL: none */
 const char *suggest_expr(Suggester *s, const Expr *e); /* as text */
 

@@ -135,6 +135,18 @@ static const Expr *reference(Suggester *s, const char *text)
            : program->units.data[0]->body.data[0]->value;
 }
 
+/* In a sketch, where tiles have neither sizes nor places; what is read into registers no product takes. */
+static bool try_sketched(Suggester *s, const Stmt *tensor, const char *name, bool in, const char *suffix, Span span)
+{
+    static const char *const ways[] = {"global to shared", "global to register", "register to global"};
+    const char *as = strcmp(tensor->name, name) == 0 || suggest_among(name, "shared register") ? "" : arena_printf(s->arena, " as %s", in ? name : tensor->name);
+
+    for (int i = in ? 0 : 2; i < (in ? 2 : 3); i++)
+        if (suggest_edit(s, span, arena_printf(s->arena, "Copy %s%s from %s%s", in ? tensor->name : name, as, ways[i], suffix), "from which memory to which"))
+            return true;
+    return false;
+}
+
 static bool try_move(Suggester *s, const Expr *from, const Expr *to, const char *suffix, Span span)
 {
     Cuts cuts = cuts_of(s);
@@ -143,6 +155,8 @@ static bool try_move(Suggester *s, const Expr *from, const Expr *to, const char 
 
     if (!source || !dest)
         return false;
+    if (cuts.allocated.len == 0 && from->kind == EXPR_NAME && to->kind == EXPR_NAME)
+        return read && read->kind == STMT_INPUT ? try_sketched(s, read, dest, true, suffix, span) : written && try_sketched(s, written, source, false, suffix, span);
     if (read && read->kind == STMT_INPUT)
         return try_copy(s, read, dest, place_of(from), true, suffix, span);
     return written && try_copy(s, written, source, place_of(to), false, suffix, span);
@@ -178,6 +192,7 @@ static bool try_pointer(Suggester *s, const char *at, const char *tile, bool in,
 bool propose_moved(Suggester *s)
 {
     static const struct { const char *form; char from, to; const char *suffix; } forms[] = {
+        {"Copy $X from $X to $Y", 'X', 'Y', ""}, {"Copy $X from global to $Y", 'X', 'Y', ""}, {"Copy $x from register to $Y", 'x', 'Y', ""}, {"Copy $x from shared to $Y", 'x', 'Y', ""},
         {"Copy $X to $Y", 'X', 'Y', ""}, {"Copy $X into $Y", 'X', 'Y', ""}, {"Copy $X -> $Y", 'X', 'Y', ""}, {"copy($X, $Y)", 'X', 'Y', ""},
         {"Load $X to $Y", 'X', 'Y', ""}, {"Load $X into $Y", 'X', 'Y', ""}, {"Store $X to $Y", 'X', 'Y', ""}, {"Store $X into $Y", 'X', 'Y', ""},
         {"store($Y, $x)", 'x', 'Y', ""}, {"store($Y, $x, $Z)", 'x', 'Y', ""}, {"$y = load($X)", 'X', 'y', ""}, {"$Y = $x", 'x', 'Y', ""},

@@ -240,22 +240,6 @@ bool propose_place_of_largest(Suggester *s)
     return try_place(s, stmt, operand, output, max, false) || try_place(s, stmt, operand, output, max, true);
 }
 
-/* The tensor that has a value's shape, as what arithmetic makes of it element by element; NULL: none is known. */
-static const Stmt *shaped_as(Suggester *s, const Cuts *cuts, const char *name, int depth)
-{
-    const Stmt *tensor = cuts_tensor(cuts, name);
-
-    for (int i = 0; !tensor && depth < SUGGEST_MAX_DEPTH && i < s->unit->body.len; i++) {
-        const Stmt *made = s->unit->body.data[i];
-        const Expr *result = made->kind == STMT_COMPUTE && made->op_known ? compute_result(made) : NULL;
-
-        if (result && expr_is_name(result, name) && made->n_args > 0 && made->args[0]->kind == EXPR_NAME &&
-            !expr_is_name(made->args[0], name) && (op_info(made->op)->class == OPC_ELEMENT || op_info(made->op)->class == OPC_CAST))
-            tensor = shaped_as(s, cuts, made->args[0]->name, depth + 1);
-    }
-    return tensor;
-}
-
 /* What the statement is called behind "Col" or "Column"; NULL: it begins otherwise. */
 static const char *of_columns(const Stmt *stmt)
 {
@@ -273,7 +257,7 @@ bool propose_over_rows(Suggester *s)
     bool defined = s->stmt && s->unit && s->unit->kind == UNIT_OPERATOR && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1;
     const char *word = defined && !s->stmt->over && s->stmt->args[0]->kind == EXPR_NAME ? of_columns(s->stmt) : NULL;
     Cuts cuts = cuts_of(s);
-    const Stmt *shape = word ? shaped_as(s, &cuts, s->stmt->args[0]->name, 0) : NULL;
+    const Stmt *shape = word ? cuts_shaped_as(&cuts, s->stmt->args[0]->name, 0) : NULL;
     Stmt *changed = shape && shape->n_shape >= 2 && shape->shape[shape->n_shape - 2]->kind == EXPR_NAME ? suggest_like(s, s->stmt) : NULL;
 
     if (!changed)

@@ -138,11 +138,37 @@ bool propose_some_size(Suggester *s)
 
 enum { MAX_NAMED = 32 };
 
+/* Whether a shape that begins with `...` has the name as well, or it is that of another thing than a dimension. */
+static bool stands_beside(const Stmt *stmt, const char *name)
+{
+    bool dots = false, beside = false;
+
+    for (int d = 0; d < stmt->n_shape; d++) {
+        dots |= stmt->shape[d]->kind == EXPR_ELLIPSIS;
+        beside |= expr_mentions(stmt->shape[d], name);
+    }
+    return stmt->name && stmt->kind != STMT_COMPUTE && stmt->kind != STMT_COPY && strcmp(stmt->name, name) == 0 ? true : dots && beside;
+}
+
+/* Of all dimensions that lead, which `...` says. */
+static const char *leading_name(const Unit *unit)
+{
+    static const char *const names[] = {"rows", "batch", "outer", "leading"};
+    const char *found = NULL;
+
+    for (size_t i = 0; i < TW_COUNT(names) && !found; i++) {
+        found = names[i];
+        for (int k = 0; k < unit->body.len; k++)
+            found = stands_beside(unit->body.data[k], names[i]) ? NULL : found;
+    }
+    return found;
+}
+
 /* The name of a dimension that is written so: `...` for all that lead, `M: 128` for one and its size. NULL: neither. */
-static const char *named_size(const Expr *e)
+static const char *named_size(const Unit *unit, const Expr *e)
 {
     if (e->kind == EXPR_ELLIPSIS)
-        return "rows";
+        return leading_name(unit);
     return e->kind == EXPR_RANGE && e->a && e->a->kind == EXPR_NAME && e->b && e->b->kind == EXPR_INT ? e->a->name : NULL;
 }
 
@@ -166,7 +192,7 @@ static void name_sizes(Suggester *s, Named *named, const Stmt *tensor)
 
     for (int d = 0; d < tensor->n_shape && named->n < MAX_NAMED; d++) {
         const Expr *e = tensor->shape[d];
-        const char *name = named_size(e);
+        const char *name = named_size(s->unit, e);
 
         if (!name)
             continue;

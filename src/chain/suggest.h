@@ -111,6 +111,8 @@ Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_e
 Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
 Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_over_rows;
+/* propose_sorted.c */
+Proposal propose_sorted;
 /* propose_notation.c */
 Proposal propose_notation;
 /* propose_unread.c */

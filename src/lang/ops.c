@@ -120,7 +120,7 @@ const char *op_hint(const char *name)
         {{"And", "Or", "Not", "Xor"}, "of conditions in Mask, Where and Define `and`, `or`, `not`; of tensors of 0 and 1 Multiply, Max, Equal to 0, NotEqual"},
         {{"RowVar", "RowVariance", "RowStd", "ColVar", "ColStd"}, "RowMean, Subtract, Square, RowMean, and for the deviation Sqrt"},
         {{"ColMin", "ColMean", "ColProd"}, "in a definition RowMin or RowMean `over` the rows' dimension; in code ColMax of the Negate, and ColSum over their number"},
-        {{"Median", "RowMedian", "Sort", "RowSort"}, "TopK says which are the largest; nothing is sorted"},
+        {{"Median", "RowMedian", "Sort", "RowSort", "ArgSort"}, "TopK says which are the largest; elsewhere an element's place is how many stand ahead of it"},
         {{"GroupMin"}, "GroupMax of the Negate, and Negate"},
         {{"RowProd", "CumProd", "CumMax"}, "a product along a row is Exp of the RowSum of its Log, where all are positive; what runs along a row is a loop in code"},
         {{"ColSoftmax", "ColumnSoftmax"}, "Softmax `over` the rows' dimension"},

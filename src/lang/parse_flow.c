@@ -336,7 +336,7 @@ Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
         parse_copied(p, s);
     }
     for (bool more = true; more;) {
-        if (at_word(p, WORD_TO))
+        if (at_word(p, WORD_TO) || at_word(p, WORD_INTO))
             to = token_span(p);
         more = parse_copy_part(p, s);
     }

@@ -280,7 +280,7 @@ enum { LARGE_TRIES = 3 };
 static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE, WHOLE, 1}};
 
 /* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not. */
-static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_SMALL};
+static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
 static int tiled_size(const Agree *a, Form form, int extent, int k)

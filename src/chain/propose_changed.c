@@ -461,6 +461,22 @@ static bool try_defined_numbers(Vary *v, const Stmt *s)
     return false;
 }
 
+static bool is_literal(const Expr *e)
+{
+    return e->kind == EXPR_INT || e->kind == EXPR_FLOAT;
+}
+
+/* Another number than the definition has: that one, rather than the definition's step once more. */
+static bool try_literals(Vary *v)
+{
+    for (int i = 0; i < v->computes.len; i++) {
+        const Stmt *s = v->computes.data[i];
+        if (is_element(s) && s->n_args == 2 && is_literal(s->args[1]) && try_defined_numbers(v, s))
+            return true;
+    }
+    return false;
+}
+
 static bool try_operands(Vary *v, const Stmt *s)
 {
     for (int i = s->n_args - 1; i >= 0; i--)
@@ -685,6 +701,11 @@ static bool try_without(Vary *v)
 }
 
 /* ---- entry ------------------------------------------------------------------------------------------------ */
+
+bool propose_defined_number(Suggester *s)
+{
+    return vary_each(s, try_literals);
+}
 
 bool propose_missing_stmt(Suggester *s)
 {

@@ -104,6 +104,14 @@ static bool try_other_sign(Site *t, Expr *e)
     return e->kind == EXPR_UNARY && e->op == EO_NEG && try_as(t, e, *e->a, "without the sign it is what the Operator says");
 }
 
+/* `Divide v, N` for `Divide v, N - 1`. */
+static bool try_without_number(Site *t, Expr *e)
+{
+    bool added = t->role == VALUE && t->stmt->kind == STMT_COMPUTE && e->kind == EXPR_BINARY && (e->op == EO_ADD || e->op == EO_SUB) && e->b->kind == EXPR_INT;
+
+    return added && try_as(t, e, *e->a, "this alone is what the Operator says");
+}
+
 static const char *const FUNCTIONS[][2] = {{"min", "max"}, {"floor", "ceil"}, {"row", "col"}, {"exp", "exp2"}, {"log", "log2"}, {"sin", "cos"}};
 
 /* Likewise names of places without their brackets. */
@@ -513,7 +521,7 @@ static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
 }
 
 static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up};
-static Change *const LIKELY[] = {try_own_part, try_own_start, try_own_entry, try_other_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_other_sign, try_other_function, try_reversed, try_negated};
+static Change *const LIKELY[] = {try_own_part, try_own_start, try_own_entry, try_other_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_without_number, try_other_sign, try_other_function, try_reversed, try_negated};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
 
 /* `[P = t, D = d]` for `[P = d, D = t]`. */

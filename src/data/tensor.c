@@ -249,6 +249,7 @@ static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_
     case FILL_NORMAL: break;
     case FILL_LARGE: scale_row(row, n, 30); break;
     case FILL_SMALL: case FILL_SMALL_FIRST: scale_row(row, n, 1e-3); break;
+    case FILL_TINY: scale_row(row, n, 1e-4); break;
     case FILL_GROWING: scale_row(row, n, growth(t, at)); break;
     case FILL_BARRED: bar_row(draw, t, at, least(t->dtype), row, n); break;
     case FILL_HIDDEN: bar_row(draw, t, at, dtype_bytes(t->dtype) == 1 ? least(t->dtype) : -INFINITY, row, n); break;

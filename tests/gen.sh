@@ -537,6 +537,7 @@ right distances_by_a_metric "--set D=64 --target sm_90a" --bind M=150 --bind N=7
 right terms_of_places "--set D=64 --target sm_80" --bind B=1 --bind H=1 --bind n=100
 right terms_of_places "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100
 right matches_on_the_diagonal "--set D=64 --target sm_90a" --bind n=70 --bind m=150
+right difference_of_sums "--set D=32 --target sm_90a" --bind batch=1 --bind heads=2 --bind q_len=70 --bind kv_len=300
 right masks_by_the_dozen "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100
 right masks_by_the_dozen "--set D=128 --target sm_80" --bind B=1 --bind H=1 --bind n=100 # bounds of turns as many as no extreme can say
 right far_places "--dtype bf16 --target sm_80" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000 # 32 bits are too few for their products

@@ -72,6 +72,9 @@ again()
 for d in 64 72 96 128; do
     whole ../../ops/differential_attention sm_90a --set HeadDim=$d # two softmaxes, whose sums are revised apart
 done
+for d in 32 64 128; do
+    whole difference_of_sums sm_90a --set D=$d # the same, with a product each: turns that fill registers stay
+done
 again power_of_scores sm_80 --set D=96
 whole power_of_scores sm_80 --set D=96 # a function that is three steps
 for target in sm_80 sm_90a; do

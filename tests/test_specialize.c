@@ -229,6 +229,16 @@ static void places_take_a_multiply_add(void **state)
     assert_int_equal(count_before(loop, "fma %Distance", end), 2);
 }
 
+/* Two softmaxes with a product each: a turn's products stand beside the next turn's where there are registers for both. */
+static void turns_that_fill_registers_stay(void **state)
+{
+    static const char *const sets[] = {"D=32", "D=64"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(strstr(scheduled(arena, "tests/gen/difference_of_sums.tl", sets[i]), " = for t = 0:") != NULL, i == 0);
+}
+
 /* Instances that see fewer keys than others of their block leave its loop before them. */
 static void instances_leave_loops(void **state)
 {
@@ -741,7 +751,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(masks_by_bounds, setup, teardown), cmocka_unit_test_setup_teardown(scores_by_place, setup, teardown),
         cmocka_unit_test_setup_teardown(places_take_a_multiply_add, setup, teardown), cmocka_unit_test_setup_teardown(indices_are_made_in_place, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
-        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(uneven_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(turns_that_fill_registers_stay, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(uneven_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(rings_of_few_numbers, setup, teardown), cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
         cmocka_unit_test_setup_teardown(scores_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown), cmocka_unit_test_setup_teardown(few_registers_are_kept_free, setup, teardown),

@@ -24,11 +24,13 @@
 #include "pass/passes.h"
 #include "pass/prepare.h"
 #include "pass/sink.h"
+#include "target/target.h"
 
 typedef struct Turn {
     TileProgram *program;
     TileKernel *kernel;
     Diags *diags;
+    const Target *target;
     TileOp *loop;
     int cut;                    /* where B begins */
     VEC(TileValue *) crossing;  /* what B, or the yield, has from A or from the loop's parameters */
@@ -246,6 +248,32 @@ static void replace_results(TileKernel *kernel, const TileOp *from, const TileOp
     }
 }
 
+/* Registers a lane of what goes from A to B in tiles that operands are. */
+static int left_for_second(const TileBlock *body, int cut)
+{
+    int bytes = 0;
+    for (int i = 0; i < cut; i++)
+        for (int k = 0; k < body->ops.data[i]->n_results; k++) {
+            const TileType *t = &body->ops.data[i]->results[k]->type;
+            bool tile = t->kind == TT_TILE && t->space == SPACE_REGISTER && dtype_is_narrow(t->dtype);
+            if (tile && tile_used_in(body, cut, body->ops.len, body->ops.data[i]->results[k])) bytes += t->rows * t->cols * dtype_bytes(t->dtype);
+        }
+    return bytes / (TARGET_GROUP_WARPS * 32 * (int)sizeof(uint32_t));
+}
+
+/* Whether B has an early product of its own, as of a second softmax, and no registers are left for it: in a turned loop it stands beside
+ * the next iteration's and beside what A left, since all early products start at once (issue.c). */
+static bool has_too_many(const Turn *t, const TileBlock *body)
+{
+    enum { BESIDE = 32 }; /* of a lane, for all else */
+    bool early = false;
+    for (int i = t->cut; i < body->ops.len; i++) early |= body->ops.data[i]->kind == TILE_GEMM && is_early(body, body->ops.data[i]);
+    if (!early) return false;
+    const TileAxis *axis = tile_within(t->kernel);
+    int groups = axis ? (int)tile_instances(t->kernel, axis->sym) : 1;
+    return issue_registers(body) + left_for_second(body, t->cut) > target_group_registers(t->target, groups, 0, TARGET_COPIER) - BESIDE;
+}
+
 /* Whether the loop is turned: where it can be, unless it should not. */
 static bool may_turn(Turn *t, TileBlock *body)
 {
@@ -255,12 +283,13 @@ static bool may_turn(Turn *t, TileBlock *body)
         if (t->cut >= 0) pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_OFF, off, "its warps have no roles, or the later products' operands do not last", t->diags);
         return false;
     }
+    if (has_too_many(t, body)) return pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_OFF, either, "there are no registers for two turns' products", t->diags) == SCHED_SKEW_ON;
     return pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_ON, either, "the earlier ones need nothing of a turn's arithmetic", t->diags) == SCHED_SKEW_ON;
 }
 
-static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at, Diags *diags)
+static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at, const Target *target, Diags *diags)
 {
-    Turn t = {.program = program, .kernel = kernel, .diags = diags, .loop = block->ops.data[at]};
+    Turn t = {.program = program, .kernel = kernel, .diags = diags, .target = target, .loop = block->ops.data[at]};
     TileOp *loop = t.loop;
     TileBlock *body = loop->regions[0];
     if (!may_turn(&t, body)) return;
@@ -285,12 +314,12 @@ static void sink_all(TileProgram *program, TileKernel *kernel, TileBlock *block)
     }
 }
 
-static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
+static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *block, const Target *target, Diags *diags)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) turn_loops(program, kernel, op->regions[k], diags);
-        if (op->kind == TILE_FOR) turn_loop(program, kernel, block, i, diags);
+        for (int k = 0; k < op->n_regions; k++) turn_loops(program, kernel, op->regions[k], target, diags);
+        if (op->kind == TILE_FOR) turn_loop(program, kernel, block, i, target, diags);
     }
 }
 
@@ -388,15 +417,14 @@ static void even_bounds(TileProgram *program, TileBlock *block, const TileAxis *
 
 bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    (void)target;
     if (kernel->facts & TF_STAGED) return true;
     if (!kernel->specialized) {
-        turn_loops(program, kernel, kernel->body, diags); /* none; but that may have been asked for */
+        turn_loops(program, kernel, kernel->body, target, diags); /* none; but that may have been asked for */
         return true;
     }
     const TileAxis *axis = tile_within(kernel);
     if (axis) even_bounds(program, kernel->body, axis);
-    turn_loops(program, kernel, kernel->body, diags);
+    turn_loops(program, kernel, kernel->body, target, diags);
     peel_loops(program, kernel, kernel->body);
     sink_all(program, kernel, kernel->body);
     rw_remove_dead(kernel->body);

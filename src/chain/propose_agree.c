@@ -386,8 +386,8 @@ static bool try_as_defined(Vary *v)
     if (try_numbers(&b) || try_groups(&b) || try_means(&b) || try_orders(&b, &v->kernel->body))
         return true;
     for (int i = 0; i < b.computes.len; i++)
-        if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_bounds(&b, b.computes.data[i]->where) ||
-            try_begins(&b, b.computes.data[i]->where))
+        if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_bounds(&b, stmt_condition(b.computes.data[i])) ||
+            try_begins(&b, stmt_condition(b.computes.data[i])))
             return true;
     Cuts cuts = cuts_of(s);
     for (int i = 0; i < b.computes.len; i++)

@@ -498,7 +498,7 @@ static bool try_stmt(Vary *v, const Stmt *s, Change *change)
         if (try_expr(v, s, s->coords[i].value, COORDINATE, s->coords[i].name, change))
             return true;
     for (int i = 0; s->kind == STMT_COMPUTE && i < s->n_args; i++)
-        if (s->args[i]->kind != EXPR_NAME && try_expr(v, s, s->args[i], VALUE, NULL, change))
+        if (s->args[i]->kind != EXPR_NAME && try_expr(v, s, s->args[i], s->args[i] == stmt_condition(s) ? CONDITION : VALUE, NULL, change))
             return true;
     return s->kind == STMT_FOR && (try_expr(v, s, s->lo, BOUND, NULL, change) || try_expr(v, s, s->hi, BOUND, NULL, change));
 }

@@ -711,7 +711,7 @@ static bool try_begins(Suggester *s, const Stmt *stmt, const Stmt *tile)
     Begins b = {.tile = tile};
 
     if (tile->n_shape == 2)
-        note_begins(s, &b, stmt->where);
+        note_begins(s, &b, stmt_condition(stmt));
     return b.n > 1 && suggest_edits(s, b.edits, b.n, "where the tile begins");
 }
 
@@ -719,21 +719,22 @@ bool propose_follow(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
     const Stmt *stmt = s->stmt, *tile;
+    const Expr *where = stmt ? stmt_condition(stmt) : NULL, *of = stmt ? stmt_chosen_from(stmt) : NULL;
     const Stmt *grid = NULL;
 
-    if (!stmt || !stmt->where || !stmt->n_args || stmt->args[0]->kind != EXPR_NAME)
+    if (!where || !of || of->kind != EXPR_NAME)
         return false;
-    tile = cuts_tile(&cuts, stmt->args[0]->name, SPACE_REGISTER);
+    tile = cuts_tile(&cuts, of->name, SPACE_REGISTER);
     if (tile && try_begins(s, stmt, tile))
         return true;
     for (int i = s->depth - 1; tile && i >= 0; i--)
-        if (s->path[i]->kind == STMT_FOR && try_follow(s, stmt->where, tile, s->path[i]->name))
+        if (s->path[i]->kind == STMT_FOR && try_follow(s, where, tile, s->path[i]->name))
             return true;
     for (int i = 0; tile && i < s->unit->body.len; i++)
         if (s->unit->body.data[i]->kind == STMT_GRID)
             grid = s->unit->body.data[i];
     for (int i = 0; grid && i < grid->n_coords; i++)
-        if (grid->coords[i].name && try_follow(s, stmt->where, tile, grid->coords[i].name))
+        if (grid->coords[i].name && try_follow(s, where, tile, grid->coords[i].name))
             return true;
     return false;
 }

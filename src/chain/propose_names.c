@@ -294,7 +294,7 @@ bool propose_position(Suggester *s)
     for (int i = 0; s->unit && s->stmt && i < s->unit->body.len; i++) {
         const Stmt *index = s->unit->body.data[i];
 
-        if (index->kind != STMT_INDEX || !index->over || !expr_mentions(s->stmt->where, index->name))
+        if (index->kind != STMT_INDEX || !index->over || !expr_mentions(stmt_condition(s->stmt), index->name))
             continue;
         for (int k = 0; k < sizes.list.len; k++) {
             Stmt *changed = suggest_like(s, index);
@@ -531,7 +531,7 @@ bool propose_index(Suggester *s)
 bool propose_letters(Suggester *s)
 {
     static const struct { const char *row, *col; } pairs[] = {{"i", "j"}, {"q", "k"}, {"m", "n"}, {"row_idx", "col_idx"}, {"q_idx", "kv_idx"}, {"q_pos", "kv_pos"}};
-    const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt->where : NULL;
+    const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? stmt_condition(s->stmt) : NULL;
 
     for (size_t i = 0; where && i < TW_COUNT(pairs); i++) {
         const char *text = text_of(s, where->span), *rows = suggest_words(s, text, pairs[i].row, "row"), *both = suggest_words(s, rows, pairs[i].col, "col");

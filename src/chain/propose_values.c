@@ -630,7 +630,7 @@ bool propose_grid_dimension(Suggester *s)
 /* `q_pos` that nothing declares, in a sketch's mask: the position along the dimension that is called alike, or of blocks or turns. */
 bool propose_declared_positions(Suggester *s)
 {
-    const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt->where : NULL;
+    const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? stmt_condition(s->stmt) : NULL;
     const char *dims[2] = {NULL, NULL};
     Str declared = str_new(s->arena);
     const Diags *diags = s->chain->diags;
@@ -707,7 +707,7 @@ static void say_position(Positions *p, int side)
 bool propose_positions(Suggester *s)
 {
     static const char label[] = "its position along that dimension";
-    const Expr *where = s->stmt ? s->stmt->where : NULL, *tile = s->stmt && s->stmt->n_args ? s->stmt->args[0] : NULL;
+    const Expr *where = s->stmt ? stmt_condition(s->stmt) : NULL, *tile = s->stmt ? stmt_chosen_from(s->stmt) : NULL;
     Positions p = {.s = s, .declared = str_new(s->arena)};
 
     for (int i = 0; s->unit && i < s->unit->body.len; i++)

@@ -385,10 +385,38 @@ bool suggest_helps(Suggester *s, Span span, const char *text)
     return good;
 }
 
+/* An edit by a rule within what was put at a place, of something that was not said before. */
+static const Fix *rule_within(const Suggester *s, const Diags *after, Span put)
+{
+    for (int i = 0; i < after->list.len; i++) {
+        const Diag *d = &after->list.data[i];
+
+        if (d->fix.text && diag_mend(d->code)->sure && d->fix.span.start >= put.start && d->fix.span.end <= put.end && !count_like(s->chain->diags, d))
+            return &d->fix;
+    }
+    return NULL;
+}
+
+/* The text of an edit with what rules say of it, as that a place in it does not follow its tile. */
+static const char *ruled(Suggester *s, Span span, const char *text)
+{
+    Arena *own = arena_new(arena_heap(s->chain->arena));
+    Span put = {span.start, span.start + (int)strlen(text)};
+    const Fix *fix = s->tries > 0 ? rule_within(s, asked(s, own, edited(own, s->source, span, text)), put) : NULL;
+    const char *changed = text;
+
+    if (fix)
+        changed = arena_printf(s->arena, "%.*s%s%s", fix->span.start - put.start, text, fix->text, text + (fix->span.end - put.start));
+    arena_free(own);
+    return fix && suggest_helps(s, span, changed) ? changed : text;
+}
+
 bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
 {
     bool good = suggest_helps(s, span, text);
 
+    if (good && s->left)
+        text = ruled(s, span, text);
     if (good)
         diag_fix(s->chain->diags, s->diag, span, text, label);
     return good;

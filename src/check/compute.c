@@ -92,8 +92,7 @@ static bool read_tile(Checker *c, const Stmt *s, Operand *x, const char *what)
 /* Where (condition), a, b: the condition may be an expression over positions. */
 static bool is_condition(const Expr *e)
 {
-    return (e->kind == EXPR_BINARY && e->op >= EO_LT) ||
-           (e->kind == EXPR_UNARY && e->op == EO_NOT) || e->kind == EXPR_WORDS;
+    return expr_is_condition(e) || e->kind == EXPR_WORDS;
 }
 
 /* `Where S, j <= i, -inf`, of S in place: the condition stands first. */
@@ -189,6 +188,8 @@ static void check_element(Checker *c, const Stmt *s)
         return;
     }
     shape_crosses(c, operands, arity);
+    if (s->op == OP_WHERE && stmt_condition(s) && first_tile(operands, arity))
+        mask_check(c, stmt_condition(s), &result, operand_name(first_tile(operands, arity)));
     if (op_is_exponential(s->op) && !operands[0].is_number && operands[0].place->now.exponentials)
         fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' holds exponentials already", operand_name(&operands[0])), s, "remove it");
     check_meaning(c, s, operands, arity);
@@ -310,7 +311,7 @@ static void check_mask(Checker *c, const Stmt *s)
         return;
     if (x.place->now.exponentials && (!s->otherwise || is_infinite(s->otherwise)))
         diag_add(c->late, TW0444, s->span, "'%s' holds exponentials already, of which its sum was made: a mask stands before the softmax", operand_name(&x));
-    bool bounds = mask_check(c, s, &x);
+    bool bounds = mask_check(c, s->where, &x.tile, operand_name(&x));
     if (s->dest) {
         put_result(c, s, &x, &x.tile, x.place->now.fragment);
     } else {

@@ -1,4 +1,4 @@
-/* mask.c: conditions of a Mask: that they are conditions, and that they follow
+/* mask.c: conditions of a Mask, or of a Where: that they are conditions, and that they follow
  * the tile that they are about.
  *
  *   Copy K (BN, D) in coordinate [len = j] ...; Compute GEMM Q, K.T and get S
@@ -256,32 +256,31 @@ static const Aff *followed(Checker *c, const Aff *a, const Tile *tile)
     return a;
 }
 
-bool mask_check(Checker *c, const Stmt *s, const Operand *x)
+bool mask_check(Checker *c, const Expr *where, const Tile *tile, const char *name)
 {
-    if (s->where->kind != EXPR_WORDS && (!c->loose || c->sketch))
-        check_varies(c, s->where);
+    if (where->kind != EXPR_WORDS && (!c->loose || c->sketch))
+        check_varies(c, where);
     if (c->sketch)
-        check_counters(c, s->where, &x->tile);
+        check_counters(c, where, tile);
     if (c->sketch)
-        position_beside(c, s->where);
+        position_beside(c, where);
     else if (!c->loose)
-        position_cancels(c, s->where);
-    const Aff *cond = c->loose || c->path.n_arms ? NULL : eval_aff(&c->env, s->where, NULL);
+        position_cancels(c, where);
+    const Aff *cond = c->loose || c->path.n_arms ? NULL : eval_aff(&c->env, where, NULL);
     const AffSym *sym;
-    if (!cond || !check_condition(c, s->where))
+    if (!cond || !check_condition(c, where))
         return true;
-    if (!(sym = find_stray(c, cond, &x->tile)))
-        return !keeps_rest(c, cond, &x->tile);
-    bool rows = x->tile.rows.first && aff_uses(x->tile.rows.first, sym);
-    Extent e = rows ? x->tile.rows : x->tile.cols;
-    const char *name = operand_name(x);
-    Diag *d = diag_add(c->late, TW0424, s->where->span,
+    if (!(sym = find_stray(c, cond, tile)))
+        return !keeps_rest(c, cond, tile);
+    bool rows = tile->rows.first && aff_uses(tile->rows.first, sym);
+    Extent e = rows ? tile->rows : tile->cols;
+    Diag *d = diag_add(c->late, TW0424, where->span,
                        "the condition does not follow the tile '%s' as '%s' counts", name, sym->name);
     diag_note(c->late, d, "the position along %s%s%s is %s", e.axis ? "'" : "",
               e.axis ? e.axis : "its dimension", e.axis ? "'" : "",
               begin_text(c, e, arena_printf(c->arena, rows ? "row(%s)" : "col(%s)", name)));
-    fix_followed(c, d, s->where, &x->tile);
-    return !keeps_rest(c, followed(c, cond, &x->tile), &x->tile);
+    fix_followed(c, d, where, tile);
+    return !keeps_rest(c, followed(c, cond, tile), tile);
 }
 
 bool mask_leaves_out(Checker *c, const Expr *where, const Tile *tile)

@@ -23,7 +23,8 @@ static bool says_condition(const Block *block, const Expr *where)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        if ((s->where && expr_equal(s->where, where)) || says_condition(&s->body, where) || says_condition(&s->orelse, where))
+        const Expr *said = stmt_condition(s);
+        if ((said && expr_equal(said, where)) || says_condition(&s->body, where) || says_condition(&s->orelse, where))
             return true;
     }
     return false;

@@ -255,7 +255,7 @@ void check_copy(Checker *c, const Stmt *s);
 
 /* mask.c */
 /* Returns whether the condition may be taken for a bound of the tile's columns. */
-bool mask_check(Checker *c, const Stmt *s, const Operand *x);
+bool mask_check(Checker *c, const Expr *where, const Tile *tile, const char *name);
 /* Whether a condition of sizes, blocks and turns holds for some of them, for sure: they are tried. */
 bool mask_holds_somewhere(Checker *c, const Aff *condition);
 /* Whether a condition leaves out what a tile holds beyond the end of its dimension, as far as is known. */

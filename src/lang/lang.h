@@ -229,6 +229,9 @@ const Stmt *unit_tensor(const Unit *unit, const char *name);
 /* The first statement of this kind, and of this name, which may be NULL, that a block has, not within another; NULL: none. */
 const Stmt *block_find(const Block *block, StmtKind kind, const char *name);
 bool block_multiplies(const Block *block); /* whether there is a product in it, or in its loops */
+/* The condition on the elements of a tile that a Mask, a Where or a Copy has, and what a Mask or a Where chooses from by it; NULL: none. */
+const Expr *stmt_condition(const Stmt *s);
+const Expr *stmt_chosen_from(const Stmt *s);
 /* The Index of this name that the unit declares; NULL: none. */
 const Stmt *unit_index(const Unit *unit, const char *name);
 bool program_equal(const Program *a, const Program *b);
@@ -236,6 +239,7 @@ bool program_equal(const Program *a, const Program *b);
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
 bool expr_is_name(const Expr *e, const char *name);
 bool expr_is_one(const Expr *e); /* the number 1 */
+bool expr_is_condition(const Expr *e); /* a comparison, or what `and`, `or` and `not` make of some */
 bool expr_mentions(const Expr *e, const char *name);
 /* The name of which an expression, which may be NULL, is a part, transposed, or in some space; NULL: of none. */
 const char *expr_base_name(const Expr *e);

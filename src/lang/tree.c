@@ -418,6 +418,28 @@ bool block_multiplies(const Block *block)
     return false;
 }
 
+bool expr_is_condition(const Expr *e)
+{
+    return (e->kind == EXPR_BINARY && e->op >= EO_LT) || (e->kind == EXPR_UNARY && e->op == EO_NOT);
+}
+
+static bool is_choice(const Stmt *s)
+{
+    return s->kind == STMT_COMPUTE && s->op_known && s->op == OP_WHERE && s->n_args == 3 && expr_is_condition(s->args[0]);
+}
+
+const Expr *stmt_condition(const Stmt *s)
+{
+    return is_choice(s) ? s->args[0] : s->where;
+}
+
+const Expr *stmt_chosen_from(const Stmt *s)
+{
+    if (is_choice(s))
+        return s->args[expr_base_name(s->args[1]) ? 1 : 2];
+    return s->kind == STMT_COMPUTE && s->where && s->n_args ? s->args[0] : NULL;
+}
+
 const Stmt *unit_index(const Unit *unit, const char *name)
 {
     return block_find(&unit->body, STMT_INDEX, name);

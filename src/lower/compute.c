@@ -163,11 +163,6 @@ static bool lower_integers(Lower *lo, const Stmt *s)
     return true;
 }
 
-static bool is_condition(const Expr *e)
-{
-    return (e->kind == EXPR_BINARY && e->op >= EO_LT) || (e->kind == EXPR_UNARY && e->op == EO_NOT);
-}
-
 /* Of `Where (condition), A, B`: 1 where it holds for an element of the result, else 0. */
 static TileValue *truth_tile(Lower *lo, const Expr *condition, TileValue *const *of)
 {
@@ -188,7 +183,7 @@ static void lower_element(Lower *lo, const Stmt *s)
         lo_fail(lo, TW0234, s->span, "%s takes %d operands", op_info(s->op)->name, op_info(s->op)->arity);
         return;
     }
-    bool chosen = s->op == OP_WHERE && is_condition(s->args[0]);
+    bool chosen = s->op == OP_WHERE && expr_is_condition(s->args[0]);
     for (int i = chosen; i < s->n_args; i++) args[i] = lo_operand(lo, s->args[i]);
     if (chosen && !check_broadcast(lo, s, args + 1, 2)) return;
     if (chosen) args[0] = truth_tile(lo, s->args[0], args + 1);

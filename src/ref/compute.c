@@ -495,11 +495,6 @@ static bool compute(Resolver *r, const Stmt *stmt, Name *name)
     return resolve_class(r, op, &shape) && finish(r, stmt, op, name, &shape);
 }
 
-static bool is_condition(const Expr *e)
-{
-    return (e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_OR) || (e->kind == EXPR_UNARY && e->op == EO_NOT);
-}
-
 static bool is_tensor(Resolver *r, const Expr *e)
 {
     const Name *name = e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
@@ -524,7 +519,7 @@ static bool is_of_launch(Resolver *r, const Expr *e)
 static const Stmt *where_as_mask(Resolver *r, const Stmt *stmt)
 {
     if (!stmt->op_known || stmt->op != OP_WHERE || stmt->n_args != 3 || stmt->where || stmt->otherwise ||
-        !is_condition(stmt->args[0]) || is_tensor(r, stmt->args[1]) == is_tensor(r, stmt->args[2]))
+        !expr_is_condition(stmt->args[0]) || is_tensor(r, stmt->args[1]) == is_tensor(r, stmt->args[2]))
         return stmt;
     bool kept = is_tensor(r, stmt->args[1]);
     if (is_of_launch(r, stmt->args[kept ? 2 : 1]))
@@ -545,7 +540,7 @@ static const Stmt *where_as_mask(Resolver *r, const Stmt *stmt)
 static const Stmt *mask_as_where(Resolver *r, const Stmt *stmt)
 {
     if (!stmt->op_known || stmt->op != OP_MASK || stmt->n_args != 1 || !stmt->where || !stmt->otherwise ||
-        !is_condition(stmt->where) || !is_of_launch(r, stmt->otherwise))
+        !expr_is_condition(stmt->where) || !is_of_launch(r, stmt->otherwise))
         return stmt;
     Stmt *where = arena_new_of(r->arena, Stmt);
     *where = *stmt;
@@ -611,7 +606,7 @@ static const char *hidden_name(Resolver *r, const char *wanted)
 /* `Where condition, A, B` of two tensors, or of one and a number of the launch: the condition becomes a tensor of its own. */
 static const Stmt *where_of_tensors(Resolver *r, const Stmt *stmt)
 {
-    if (!stmt->op_known || stmt->op != OP_WHERE || stmt->n_args != 3 || !is_condition(stmt->args[0]) ||
+    if (!stmt->op_known || stmt->op != OP_WHERE || stmt->n_args != 3 || !expr_is_condition(stmt->args[0]) ||
         (!is_tensor(r, stmt->args[1]) && !is_tensor(r, stmt->args[2])))
         return stmt;
     const char *name = hidden_name(r, "chosen");

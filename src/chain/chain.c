@@ -2,7 +2,7 @@
 #include "chain/agree.h"
 #include "chain/beside.h"
 #include "chain/sketched.h"
-#include "chain/suggest.h"
+#include "suggest/suggest.h"
 
 #include "check/check.h"
 #include "cute/cute.h"

@@ -1,0 +1,146 @@
+/* propose_another.c: of two softmaxes, or accumulators, the other one was meant; or a statement stands behind the branch that
+ * makes what it reads.
+ *
+ *   Compute Softmax S2 with M1 and L1       Compute Softmax S2 with M2 and L2       where L2 is read and nothing makes it
+ *   Compute GEMM S2, V and accumulate O1    Compute GEMM S2, V and accumulate O2    where O2 is
+ *   Compute Divide O2, L1 and get new O2    Compute Divide O2, L2 and get new O2    each by its own sum
+ *
+ *   if Keep[j] > 0                          if Keep[j] > 0
+ *     Compute Softmax S with M and L          Compute Softmax S with M and L
+ *   end                                       Compute GEMM S, V and accumulate O
+ *   Compute GEMM S, V and accumulate O      end
+ */
+#include "suggest/vary.h"
+
+/* The name that the diagnostic is of. */
+static const char *name_at(const Suggester *s)
+{
+    Span span = s->diag->span;
+
+    return s->unit && s->unit->kind == UNIT_KERNEL && span.end > span.start ? arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start)) : NULL;
+}
+
+/* ---- the state of another softmax ------------------------------------------------------------- */
+
+/* M1 with what L2 has instead of L1: M2. */
+static const char *companion(Suggester *s, const char *name, const char *from, const char *to)
+{
+    int same = suggest_alike(from, to), end = (int)(strlen(name) - strlen(from + same));
+
+    return same && end > 0 && strcmp(name + end, from + same) == 0 ? arena_printf(s->arena, "%.*s%s", end, name, to + same) : NULL;
+}
+
+bool propose_own_state(Suggester *s)
+{
+    const char *name = name_at(s);
+    Vary v = name ? vary_kernel(s, s->unit) : (Vary){0};
+
+    for (int i = v.computes.len - 1; i >= 0; i--) {
+        const Stmt *step = v.computes.data[i];
+        const Expr *maximum = step->n_with == 2 && step->with[0]->kind == EXPR_NAME && step->with[1]->kind == EXPR_NAME ? step->with[0] : NULL;
+        const char *other = maximum ? companion(s, maximum->name, step->with[1]->name, name) : NULL;
+        Fix edits[2] = {{maximum ? maximum->span : step->span, other, NULL}, {maximum ? step->with[1]->span : step->span, name, NULL}};
+
+        if (other && strcmp(step->with[1]->name, name) != 0 && suggest_edits(s, edits, 2, "the state of its own"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- another accumulator ------------------------------------------------------------------------ */
+
+/* Something that is summed up goes to what is read and nothing writes: which, the definition tells. */
+bool propose_own_accumulator(Suggester *s)
+{
+    const char *name = s->agrees && s->stage == s->agrees ? name_at(s) : NULL;
+    Vary v = name ? vary_kernel(s, s->unit) : (Vary){0};
+    bool strict = s->strict, found = false;
+
+    s->strict = true;
+    for (int i = v.computes.len - 1; i >= 0 && !found; i--) {
+        const Stmt *sum = v.computes.data[i];
+
+        found = sum->result == RESULT_ACCUMULATE && sum->dest->kind == EXPR_NAME && strcmp(sum->dest->name, name) != 0 && suggest_edit(s, sum->dest->span, name, "a sum of its own");
+    }
+    s->strict = strict;
+    return found;
+}
+
+/* `Compute Add W, 0 and get new C` in a loop, of which the last turn's is left (TW0448). */
+bool propose_summed(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->listed && s->stmt->op_known && op_info(s->stmt->op)->class == OPC_ELEMENT && s->stmt->dest ? s->stmt : NULL;
+    Stmt *changed = stmt ? suggest_like(s, stmt) : NULL;
+
+    if (!changed)
+        return false;
+    changed->result = RESULT_ACCUMULATE;
+    return suggest_stmt(s, stmt, changed, "the sum of all turns");
+}
+
+/* ---- another sum ----------------------------------------------------------------------------------- */
+
+static bool is_sum(const Vary *v, const char *name)
+{
+    for (int i = 0; name && i < v->computes.len; i++)
+        if (v->computes.data[i]->n_with == 2 && expr_is_name(v->computes.data[i]->with[1], name))
+            return true;
+    return false;
+}
+
+/* A quotient by the sum of another softmax. */
+bool propose_own_sum(Suggester *s)
+{
+    Vary v = s->unit && s->unit->kind == UNIT_KERNEL ? vary_kernel(s, s->unit) : (Vary){0};
+
+    for (int i = 0; i < v.computes.len; i++) {
+        const Stmt *quotient = v.computes.data[i];
+        const Expr *by = quotient->op_known && quotient->op == OP_DIVIDE && quotient->n_args == 2 && quotient->args[1]->kind == EXPR_NAME ? quotient->args[1] : NULL;
+
+        for (int k = 0; by && is_sum(&v, by->name) && k < v.columns.len; k++)
+            if (is_sum(&v, v.columns.data[k]) && strcmp(v.columns.data[k], by->name) != 0 && suggest_edit(s, by->span, v.columns.data[k], "the sum of its own softmax"))
+                return true;
+    }
+    return false;
+}
+
+/* ---- into a branch ------------------------------------------------------------------------------------- */
+
+static bool gives(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COPY && strcmp(copy_tile(s), name) == 0) || (s->kind == STMT_COMPUTE && expr_is_name(compute_result(s), name)))
+            return true;
+    }
+    return false;
+}
+
+static const Stmt *branch_before(const Block *block, const Stmt *stmt, const char *name)
+{
+    const Stmt *found = NULL;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i], *within = s->kind == STMT_FOR ? branch_before(&s->body, stmt, name) : NULL;
+
+        found = within ? within : found;
+        for (int k = i + 1; s->kind == STMT_IF && !s->orelse.len && k < block->len; k++)
+            if (block->data[k] == stmt && gives(&s->body, name))
+                found = s;
+    }
+    return found;
+}
+
+bool propose_into_branch(Suggester *s)
+{
+    const char *name = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->listed ? name_at(s) : NULL;
+    const Stmt *branch = name ? branch_before(&s->unit->body, s->stmt, name) : NULL, *last = branch ? branch->body.data[branch->body.len - 1] : NULL;
+    Fix edits[2];
+
+    if (!last || last->body.len)
+        return false;
+    edits[0] = (Fix){{last->span.end, last->span.end}, arena_printf(s->arena, "\n%s%s", suggest_indent(s, last->span.start), suggest_text(s, s->stmt)), NULL};
+    edits[1] = (Fix){suggest_line(s, s->stmt->span), "", NULL};
+    return suggest_edits(s, edits, 2, "in the branch that makes what it reads");
+}

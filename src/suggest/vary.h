@@ -1,0 +1,51 @@
+/* vary.h: small changes of Kernels that give something else than the Operator beside them (for this folder only).
+ *
+ * What was meant is mostly one step from what is written: two indices exchanged, another sign, another name, a statement
+ * that is missing. Nobody can say beforehand which step, so many are tried on a small shape (witness.c), the likeliest first;
+ * the first behind which both agree is suggested.
+ *
+ *   propose_unread.c      an Input that is not read
+ *   propose_pass.c        a whole loop that is missing
+ *   propose_agree.c       what the definition says of the same thing
+ *   propose_exprs.c       expressions: order, signs, bounds, names, numbers
+ *   propose_changed.c     statements: another operation, operand or result, one more, one elsewhere
+ */
+#ifndef TW_SUGGEST_VARY_H
+#define TW_SUGGEST_VARY_H
+
+#include "suggest/cuts.h"
+
+typedef VEC(const Stmt *) Stmts;
+typedef VEC(const char *) Names;
+
+/* What a Kernel has. */
+typedef struct Vary {
+    Suggester *s;
+    const Unit *kernel, *definition;
+    Stmts all;       /* in order, those of blocks within included */
+    Stmts computes;
+    Names tiles, columns; /* that statements copy or compute; a column has a number for each row */
+    Names counters;  /* of the grid and of loops, and what is assigned of these */
+    Names sizes;     /* of dimensions and tiles, and other numbers */
+} Vary;
+
+/* The definition beside the Kernels of a program; NULL: there is none. */
+const Unit *vary_definition(const Suggester *s);
+Vary vary_kernel(Suggester *s, const Unit *kernel);
+bool vary_has(const Names *names, const char *name);
+
+/* `Add X, 0`, `Multiply X, 1`: the same elements again. */
+bool vary_copies(const Stmt *s);
+
+/* What a Compute gives a value to; NULL: it is none. */
+const char *vary_result(const Stmt *s);
+/* Whether the statement, or one in it, reads the name; to begin with a number is not. */
+bool vary_takes(const Stmt *s, const char *name);
+/* Whether the i-th statement of a loop makes the tile as it is before the k-th, or what that is made of. */
+bool vary_makes(const Stmt *loop, int i, int k, const char *tile);
+
+/* Tries a Kernel, that of the diagnostic first, and then the others. */
+typedef bool VaryKernel(Vary *v);
+bool vary_each(Suggester *s, VaryKernel *f);
+
+#endif

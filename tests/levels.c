@@ -200,56 +200,80 @@ static void fill(const Levels *l, Tensor *t, uint64_t seed)
         tensor_fill(t, l->c->fill, seed);
 }
 
-static bool make_tensors(Levels *l, const TileProgram *p)
+/* Of all dimensions, by symbol; NULL: one has none. */
+static int64_t *dimension_values(Levels *l, const TileProgram *p)
 {
     int64_t *values = arena_array(l->arena, int64_t, aff_sym_count(p->aff) + 1);
-    const char *error = "a dimension overflows";
     double value;
 
     for (int i = 0; i < p->dims.len; i++) {
-        if (!levels_value(l, p->dims.data[i]->name, &value))
-            return levels_differ(l, "nothing binds dimension %s", p->dims.data[i]->name);
+        if (!levels_value(l, p->dims.data[i]->name, &value)) {
+            levels_differ(l, "nothing binds dimension %s", p->dims.data[i]->name);
+            return NULL;
+        }
         values[p->dims.data[i]->id] = (int64_t)value;
     }
+    return values;
+}
+
+static Tensor *make_tensor(Levels *l, const TileTensor *t, const int64_t *values)
+{
+    const char *error = "a dimension overflows";
+    int64_t dims[TENSOR_MAX_RANK];
+    bool ok = true;
+
+    for (int d = 0; d < t->rank; d++)
+        ok = ok && aff_eval(t->dims[d], values, &dims[d]);
+    Tensor *made = ok ? tensor_new(l->arena, t->name, t->dtype, t->rank, dims, &error) : NULL;
+    if (!made)
+        levels_differ(l, "tensor %s: %s", t->name, error);
+    else if (t->written)
+        levels_poison(made);
+    return made;
+}
+
+static bool make_tensors(Levels *l, const TileProgram *p)
+{
+    const int64_t *values = dimension_values(l, p);
+
     l->n_tensors = p->tensors.len;
     l->inputs = arena_array(l->arena, Tensor *, l->n_tensors + 1);
     l->oracle = arena_array(l->arena, Tensor *, l->n_tensors + 1);
-    for (int i = 0; i < l->n_tensors; i++) {
+    for (int i = 0; values && i < l->n_tensors; i++) {
         const TileTensor *t = p->tensors.data[i];
-        int64_t dims[TENSOR_MAX_RANK];
-        bool ok = true;
-        Tensor *made;
+        Tensor *made = make_tensor(l, t, values);
 
-        for (int d = 0; d < t->rank; d++)
-            ok = ok && aff_eval(t->dims[d], values, &dims[d]);
-        made = ok ? tensor_new(l->arena, t->name, t->dtype, t->rank, dims, &error) : NULL;
         if (!made)
-            return levels_differ(l, "tensor %s: %s", t->name, error);
+            return false;
         if (t->written)
-            levels_poison(l->oracle[i] = made);
+            l->oracle[i] = made;
         else
             fill(l, l->inputs[i] = made, l->c->seed * 31 + (uint64_t)i);
     }
-    return true;
+    return values != NULL;
 }
 
 /* ---- running tile IR ------------------------------------------------------------------------- */
 
+/* A program may have more tensors than it was lowered with: workspaces of what passes put ahead of its kernels. */
 static bool run_tile(Levels *l, const TileProgram *p, Tensor *const *outputs)
 {
-    Tensor **tensors = arena_array(l->arena, Tensor *, l->n_tensors + 1);
+    Tensor **tensors = arena_array(l->arena, Tensor *, p->tensors.len + 1);
+    const int64_t *values = dimension_values(l, p);
     int64_t *dims = arena_array(l->arena, int64_t, p->dims.len + 1);
-    double *params = arena_array(l->arena, double, p->params.len + 1), value;
+    double *params = arena_array(l->arena, double, p->params.len + 1);
     TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = rng_next(&l->rng)};
     const char *error;
 
-    for (int i = 0; i < l->n_tensors; i++)
-        tensors[i] = l->inputs[i] ? l->inputs[i] : outputs[i];
-    for (int i = 0; i < p->dims.len; i++) {
-        if (!levels_value(l, p->dims.data[i]->name, &value))
-            return levels_differ(l, "nothing binds dimension %s", p->dims.data[i]->name);
-        dims[i] = (int64_t)value;
+    if (!values)
+        return false;
+    for (int i = 0; i < p->tensors.len; i++) {
+        tensors[i] = i >= l->n_tensors ? make_tensor(l, p->tensors.data[i], values) : l->inputs[i] ? l->inputs[i] : outputs[i];
+        if (!tensors[i])
+            return false;
     }
+    for (int i = 0; i < p->dims.len; i++)
+        dims[i] = values[p->dims.data[i]->id];
     for (int i = 0; i < p->params.len; i++)
         if (!levels_value(l, p->params.data[i], &params[i]))
             return levels_differ(l, "nothing binds parameter %s", p->params.data[i]);

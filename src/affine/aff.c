@@ -484,15 +484,20 @@ const Aff *aff_rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
     return ctx->poison;
 }
 
-const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by)
+const Aff *aff_replace(AffCtx *ctx, const Aff *a, const Aff *atom, const Aff *by)
 {
-    if (a->kind == AFF_SYM)
-        return a->sym == sym ? by : a;
+    if (a == atom)
+        return by;
     if (!a->a)
         return a;
-    const Aff *x = aff_subst(ctx, a->a, sym, by);
-    const Aff *y = a->b ? aff_subst(ctx, a->b, sym, by) : NULL;
+    const Aff *x = aff_replace(ctx, a->a, atom, by);
+    const Aff *y = a->b ? aff_replace(ctx, a->b, atom, by) : NULL;
     return x == a->a && y == a->b ? a : aff_rebuild(ctx, a->kind, x, y);
+}
+
+const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by)
+{
+    return aff_replace(ctx, a, aff_of(ctx, sym), by);
 }
 
 /* ---- evaluation ------------------------------------------------------------------------ */

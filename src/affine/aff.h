@@ -95,6 +95,8 @@ bool aff_uses_place(const Aff *a); /* the element's own: its row or its column *
 
 /* a with every occurrence of sym replaced. */
 const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by);
+/* Likewise of an atom, as an element of a table. */
+const Aff *aff_replace(AffCtx *ctx, const Aff *a, const Aff *atom, const Aff *by);
 
 /* The sum seen as coef * sym + rest, where neither coef nor rest uses sym.
  * False when a is not linear in sym. */

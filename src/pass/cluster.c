@@ -115,7 +115,7 @@ static bool reads_stored(const TileKernel *kernel, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        if (op->tensor && op->kind != TILE_STORE && rw_stores_to(kernel->body, op->tensor)) return true;
+        if (op->tensor && op->kind != TILE_STORE && tile_stores_to(kernel->body, op->tensor)) return true;
         for (int r = 0; r < op->n_regions; r++)
             if (reads_stored(kernel, op->regions[r])) return true;
     }

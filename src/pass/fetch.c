@@ -36,7 +36,7 @@ void fetch_early(TileProgram *program, TileKernel *kernel)
     TileBlock *body = kernel->body;
     for (int i = 0; i < body->ops.len; i++) {
         TileOp *op = body->ops.data[i];
-        int first = is_few(op) && !rw_stores_to(body, op->tensor) ? first_place(body, i) : i;
+        int first = is_few(op) && !tile_stores_to(body, op->tensor) ? first_place(body, i) : i;
         if (!has_loop(body, first, i)) continue;
         tile_remove(body, i);
         tile_insert(program, body, first, op);

@@ -19,6 +19,7 @@
 #include "pass/decide.h"
 #include "pass/issue.h"
 #include "pass/passes.h"
+#include "pass/project.h"
 
 #include <math.h>
 
@@ -262,7 +263,7 @@ static const Aff *condition(const Halver *h)
     const TileOp *loop = h->loop;
     const Aff *col = aff_offset(aff, aff_of(aff, h->program->col), h->cols / 2);
     const Aff *kept = aff_subst(aff, h->mask->cond, h->program->col, col);
-    const Aff *some = mask_keeps_some(h->program, kept, h->mask->results[0]->type.rows, h->cols / 2);
+    const Aff *some = project_tile(h->program, kept, h->mask->results[0]->type.rows, h->cols / 2, true);
     const Aff *last = aff_subst(aff, some, loop->var, aff_offset(aff, loop->hi, -1));
     return aff_and(aff, aff_lt(aff, loop->lo, loop->hi), aff_not(aff, last));
 }

@@ -62,7 +62,7 @@ static bool turns_known(const TileOp *loop)
 /* A tile that copies may bring: in whole chunks, and to a place that is known before the loop. */
 static bool may_come_early(const TileKernel *kernel, const TileOp *load)
 {
-    if (load->kind != TILE_LOAD || tile_by_rows(load) || !tile_in_chunks(load) || rw_stores_to(kernel->body, load->tensor)) return false;
+    if (load->kind != TILE_LOAD || tile_by_rows(load) || !tile_in_chunks(load) || tile_stores_to(kernel->body, load->tensor)) return false;
     for (int d = 0; d < load->tensor->rank; d++)
         if (aff_uses_kind(load->coords[d], AFF_SCALAR)) return false;
     return true;

@@ -24,113 +24,8 @@
 #include "pass/keep.h"
 #include "pass/kept.h"
 #include "pass/passes.h"
+#include "pass/project.h"
 #include "pass/rows.h"
-
-/* ---- conditions on the counter -------------------------------------------------- */
-
-typedef struct Extent {
-    TileProgram *program;
-    int rows, cols;
-} Extent;
-
-/* The least (greatest) value of e over all elements of the tile, or NULL. */
-static const Aff *over_tile(const Extent *x, const Aff *e, bool greatest)
-{
-    AffCtx *aff = x->program->aff;
-    const Aff *zero = aff_const(aff, 0);
-    const Aff *(*over)(AffCtx *, const Aff *, const AffSym *, const Aff *, const Aff *) =
-        greatest ? aff_upper_over : aff_lower_over;
-    const Aff *r = over(aff, e, x->program->row, zero, aff_const(aff, x->rows - 1));
-    return r ? over(aff, r, x->program->col, zero, aff_const(aff, x->cols - 1)) : NULL;
-}
-
-/* some: a condition without row and col that holds at least where cond holds
- * for some element. Otherwise: one that holds at most where it holds for all. */
-static const Aff *project(const Extent *x, const Aff *cond, bool some);
-
-static const Aff *project_not(const Extent *x, const Aff *cond, bool some)
-{
-    AffCtx *aff = x->program->aff;
-    return aff_not(aff, project(x, cond, !some));
-}
-
-/* A term of one of these kinds within a sum, of `of` if that is not NULL, and how many times it is there; NULL: there is none. */
-static const Aff *term_in(const Aff *sum, unsigned kinds, const AffSym *of, int64_t *times)
-{
-    if (sum->kind == AFF_ADD) {
-        const Aff *found = term_in(sum->a, kinds, of, times);
-        return found ? found : term_in(sum->b, kinds, of, times);
-    }
-    const Aff *term = sum->kind == AFF_MUL && aff_is_const(sum->b, times) ? sum->a : sum;
-    if (term == sum) *times = 1;
-    return (kinds & 1u << term->kind) && *times != 0 && (!of || aff_uses(term, of)) ? term : NULL;
-}
-
-/* How often the greater or lesser of two is in an expression, up to a limit. */
-static int extremes_in(const Aff *e, int limit)
-{
-    if (!e || limit == 0) return 0;
-    int n = e->kind == AFF_MAX || e->kind == AFF_MIN;
-    n += extremes_in(e->a, limit - n);
-    return n + extremes_in(e->b, limit - n);
-}
-
-/* max(a, b) <= c is a <= c and b <= c; so with the others. NULL: it is no such, or of so many that this would become long. */
-static const Aff *of_both(AffCtx *aff, const Aff *cond)
-{
-    enum { MOST_EXTREMES = 4 };
-    const Aff *sum = aff_sub(aff, cond->a, cond->b), *zero = aff_const(aff, 0);
-    int64_t times;
-    const Aff *extreme = term_in(sum, 1u << AFF_MAX | 1u << AFF_MIN, NULL, &times);
-    if (!extreme || extremes_in(sum, MOST_EXTREMES + 1) > MOST_EXTREMES) return NULL;
-    const Aff *rest = aff_sub(aff, sum, aff_scale(aff, extreme, times));
-    const Aff *a = aff_le(aff, aff_add(aff, rest, aff_scale(aff, extreme->a, times)), zero);
-    const Aff *b = aff_le(aff, aff_add(aff, rest, aff_scale(aff, extreme->b, times)), zero);
-    return (extreme->kind == AFF_MAX) == (times > 0) ? aff_and(aff, a, b) : aff_or(aff, a, b);
-}
-
-static const Aff *project_le(const Extent *x, const Aff *cond, bool some)
-{
-    AffCtx *aff = x->program->aff;
-    const Aff *both = of_both(aff, cond);
-    if (both) return project(x, both, some);
-    const Aff *bound = over_tile(x, aff_sub(aff, cond->a, cond->b), !some);
-    return bound ? aff_le(aff, bound, aff_const(aff, 0)) : aff_const(aff, some);
-}
-
-static const Aff *project_eq(const Extent *x, const Aff *cond, bool some)
-{
-    AffCtx *aff = x->program->aff;
-    const Aff *zero = aff_const(aff, 0);
-    const Aff *difference = aff_sub(aff, cond->a, cond->b);
-    const Aff *least = over_tile(x, difference, false), *most = over_tile(x, difference, true);
-    if (!least || !most) return aff_const(aff, some);
-    return some ? aff_and(aff, aff_le(aff, least, zero), aff_le(aff, zero, most))
-                : aff_and(aff, aff_eq(aff, least, zero), aff_eq(aff, most, zero));
-}
-
-static const Aff *project(const Extent *x, const Aff *cond, bool some)
-{
-    AffCtx *aff = x->program->aff;
-    if (!aff_uses_place(cond)) return cond;
-    switch (cond->kind) {
-    case AFF_AND: return aff_and(aff, project(x, cond->a, some), project(x, cond->b, some));
-    case AFF_OR:  return aff_or(aff, project(x, cond->a, some), project(x, cond->b, some));
-    case AFF_NOT: return project_not(x, cond->a, some);
-    case AFF_LE:  return project_le(x, cond, some);
-    case AFF_EQ:  return project_eq(x, cond, some);
-    case AFF_CONST: case AFF_SYM: case AFF_ADD: case AFF_MUL: case AFF_DIV: case AFF_MOD:
-    case AFF_EXP2: case AFF_MIN: case AFF_MAX: case AFF_AT: case AFF_POISON:
-        break;
-    }
-    return aff_const(aff, some);
-}
-
-const Aff *mask_keeps_some(TileProgram *program, const Aff *cond, int rows, int cols)
-{
-    Extent x = {program, rows, cols};
-    return project(&x, cond, true);
-}
 
 /* ---- what is known of a tile in a dead iteration ----------------------------------- */
 
@@ -192,6 +87,8 @@ static Fact element_fact(const Facts *facts, const TileOp *op)
         return a.kind == CONSTANT ? element_of_two(op->op, a, constant(0)) : (Fact){UNKNOWN, 0, 0};
     if (op->op == OP_WHERE) { /* of equal numbers, whatever the condition */
         Fact b = fact_of(facts, op->args[1]), c = fact_of(facts, op->args[2]);
+        Fact chosen = a.kind == CONSTANT && a.number != 0 ? b : c;
+        if (a.kind == CONSTANT) return chosen.kind == CONSTANT ? chosen : (Fact){UNKNOWN, 0, 0};
         return b.kind == CONSTANT && is_number(c, b.number) ? b : (Fact){UNKNOWN, 0, 0};
     }
     if (op->has_else) /* a quotient of 0 is 0, and so is what stands for one by 0 */
@@ -244,8 +141,7 @@ static Lives lives_of(TileProgram *program, const TileBlock *body)
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
         if (op->kind != TILE_MASK) continue;
-        Extent x = {program, op->args[0]->type.rows, op->args[0]->type.cols};
-        lives.of[i] = project(&x, op->cond, true);
+        lives.of[i] = project_tile(program, op->cond, op->args[0]->type.rows, op->args[0]->type.cols, true);
     }
     return lives;
 }
@@ -263,7 +159,7 @@ static void learn(Facts *facts, const TileOp *op, bool dead)
 {
     Fact f = {UNKNOWN, 0, 0};
     if (dead) {
-        f = constant(op->number);
+        f = op->kind == TILE_MASK ? constant(op->number) : fact_of(facts, op->args[2]); /* a choice, else */
     } else {
         switch (op->kind) {
         case TILE_FILL:    f = op->param ? f : constant(op->number); break;
@@ -327,6 +223,16 @@ static bool dead_iteration_is_identity(TileProgram *program, TileKernel *kernel,
     return false;
 }
 
+/* Where `choice` keeps nothing, whatever else does. */
+bool mask_turns_count(TileProgram *program, TileKernel *kernel, const TileOp *loop, const TileOp *choice)
+{
+    const TileBlock *body = loop->regions[0];
+    const Aff *some = aff_of(program->aff, aff_sym_new(program->aff, "some", AFF_DIM, 0, 1));
+    Lives lives = {arena_array(program->arena, const Aff *, body->ops.len)};
+    lives.of[tile_index_of(body, choice)] = some;
+    return !dead_iteration_is_identity(program, kernel, loop, &lives, some);
+}
+
 /* ---- tightening -------------------------------------------------------------------------- */
 
 /* The one coordinate of the grid along which sign * e grows; -1: none or several. */
@@ -363,7 +269,7 @@ static void note_axes(Tightening *t, const Aff *bound, int sign)
 static const Aff *without_quotient(AffCtx *aff, const Aff *sum, const AffSym *counter)
 {
     int64_t times, k;
-    const Aff *quotient = term_in(sum, 1u << AFF_DIV, counter, &times);
+    const Aff *quotient = project_term(sum, 1u << AFF_DIV, counter, &times);
     if (!quotient || (times != 1 && times != -1) || !aff_is_const(quotient->b, &k) || k < 1) return sum;
     const Aff *rest = aff_scale(aff, aff_sub(aff, sum, aff_scale(aff, quotient, times)), k);
     return times > 0 ? aff_offset(aff, aff_add(aff, rest, quotient->a), 1 - k) : aff_sub(aff, rest, quotient->a);
@@ -471,7 +377,7 @@ static bool find_gap(const Tightening *t, const Lives *lives, const Aff *live, c
 
 typedef struct Splitting {
     Rewriter rw;
-    Extent extent;
+    const TileType *tile;
     TileOp *mask;
     const Aff *rest; /* what no tile meets as a whole */
 } Splitting;
@@ -485,7 +391,7 @@ static void split(Splitting *s, const Aff *cond)
         split(s, cond->b);
         return;
     }
-    const Aff *full = project(&s->extent, cond, false);
+    const Aff *full = project_tile(s->rw.program, cond, s->tile->rows, s->tile->cols, false);
     if (aff_never(aff, full)) {
         s->rest = aff_and(aff, s->rest, cond);
         return;
@@ -500,10 +406,10 @@ static void split(Splitting *s, const Aff *cond)
 
 /* Where no tile escapes the whole condition (a window narrower than the tile), most
  * escape parts of it. Returns where the mask now is. */
-static int split_mask(TileProgram *program, TileKernel *kernel, TileBlock *block, int at, const Extent *extent)
+static int split_mask(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
 {
     TileOp *mask = block->ops.data[at];
-    Splitting s = {{program, kernel, block, at, mask->loc}, *extent, mask, aff_const(program->aff, 1)};
+    Splitting s = {{program, kernel, block, at, mask->loc}, &mask->args[0]->type, mask, aff_const(program->aff, 1)};
     split(&s, mask->cond);
     mask->cond = s.rest;
     return s.rw.at;
@@ -548,10 +454,10 @@ static void analyse_loop(TileProgram *program, TileKernel *kernel, const TileBlo
     for (int i = 0; i < body->ops.len; i++) {
         TileOp *mask = body->ops.data[i];
         if (mask->kind != TILE_MASK) continue;
-        Extent x = {program, mask->args[0]->type.rows, mask->args[0]->type.cols};
-        const Aff *full = project(&x, mask->cond, false);
+        const TileType *tile = &mask->args[0]->type;
+        const Aff *full = project_tile(program, mask->cond, tile->rows, tile->cols, false);
         if (!aff_never(aff, full)) mask->unless = full;
-        else i = split_mask(program, kernel, body, i, &x);
+        else i = split_mask(program, kernel, body, i);
     }
     if (gap) gap_close(program, kernel, loop, from, to);
     /* Blocks with more iterations first: the tail of the launch is then short. */

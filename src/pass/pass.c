@@ -3,6 +3,8 @@
 #include "pass/passes.h"
 
 static const Pass PASSES[] = {
+    {"ends", "a kernel ahead finds the turns that masks which read tensors leave, from the first to the last",
+     0, 0, 0, true, pass_ends},
     {"split", "rows divided among warpgroups, where the tensor cores want that",
      0, 0, 0, false, pass_split}, /* products of 8 bits are rounded before they are added to their sum */
     {"backward", "the last tile first, where scores of an online softmax rise along the loop",

@@ -5,13 +5,14 @@
 #include "pass/pass.h"
 #include "pass/rewrite.h"
 
+bool pass_ends(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_backward(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_window(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
-/* A condition without row and col that holds at least where `cond` holds for some element
- * of a tile (mask.c). */
-const Aff *mask_keeps_some(TileProgram *program, const Aff *cond, int rows, int cols);
+/* Whether a turn of the loop changes something in which a choice between a value and a number, `where c, x, number`, leaves
+ * the number everywhere (mask.c). */
+bool mask_turns_count(TileProgram *program, TileKernel *kernel, const TileOp *loop, const TileOp *choice);
 bool pass_twice(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_behind(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

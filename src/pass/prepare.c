@@ -84,7 +84,7 @@ static void add_free(Preparer *p, TileOp *op)
 
 static bool is_read_only(const Preparer *p, const TileOp *op)
 {
-    return !op->tensor || !rw_stores_to(p->kernel->body, op->tensor);
+    return !op->tensor || !tile_stores_to(p->kernel->body, op->tensor);
 }
 
 /* The block's operation i, and all that it needs, to a group. */

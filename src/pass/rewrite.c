@@ -292,17 +292,6 @@ static bool is_dead(const TileBlock *block, const TileOp *op)
     return true;
 }
 
-bool rw_stores_to(const TileBlock *block, const TileTensor *tensor)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_STORE && op->tensor == tensor) return true;
-        for (int r = 0; r < op->n_regions; r++)
-            if (rw_stores_to(op->regions[r], tensor)) return true;
-    }
-    return false;
-}
-
 bool rw_uses_grid(const TileKernel *kernel, const Aff *a)
 {
     for (int i = 0; i < kernel->grid.len; i++)

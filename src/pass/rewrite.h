@@ -76,8 +76,6 @@ bool rw_awaits(const TileBlock *block, int from, int to, const TileValue *ring);
 TileAxis *rw_first_axis(TileProgram *program, TileKernel *kernel, const char *name, int extent);
 /* Whether an expression differs from block to block. */
 bool rw_uses_grid(const TileKernel *kernel, const Aff *a);
-/* Whether an operation of the block, or of one within, stores to the tensor. */
-bool rw_stores_to(const TileBlock *block, const TileTensor *tensor);
 /* Removes operations without effects whose results nothing uses. */
 void rw_remove_dead(TileBlock *block);
 bool tile_op_has_effect(const TileOp *op);

@@ -304,6 +304,19 @@ int tile_count(const TileBlock *block, TileOpKind kind)
     return n;
 }
 
+bool tile_stores_to(const TileBlock *block, const TileTensor *tensor)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_STORE && op->tensor == tensor)
+            return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (tile_stores_to(op->regions[r], tensor))
+                return true;
+    }
+    return false;
+}
+
 bool tile_is_storage(const TileOp *op)
 {
     bool constant = op->kind == TILE_FILL && op->results[0]->type.space == SPACE_SHARED;

@@ -336,7 +336,7 @@ static bool do_scalar(Exec *x, const TileOp *op)
     const ExecTile *a = use(x, op, 0);
     if (!a)
         return false;
-    double value = a->is_integer ? (double)a->integer : a->at[0];
+    double value = a->is_integer ? (double)a->integer : dtype_round(op->args[0]->type.dtype, a->at[0]); /* 2^31 is none of int32 */
     if (!(value >= -0x1p62 && value <= 0x1p62) || value < (double)op->var->lo || value > (double)op->var->hi)
         return exec_fail(x, "reads %g, which is not an integer in its range", value);
     x->thread->symbols[op->var->id] = (int64_t)value;

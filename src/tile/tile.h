@@ -268,6 +268,7 @@ bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions incl
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
 bool tile_adds(const TileBlock *block);                       /* to memory, as other blocks may, in any order; nested regions included */
 int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */
+bool tile_stores_to(const TileBlock *block, const TileTensor *tensor); /* likewise */
 /* Quotients of each element's place are in it, as of a hash of it. */
 bool tile_has_steps(const TileProgram *program, const Aff *a);
 /* Comparisons, extremes and quotients of places; so many are too many for a lane to keep a number for each. */

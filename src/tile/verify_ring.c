@@ -224,12 +224,12 @@ static void find_given(Balance *b)
     }
 }
 
-/* The same place of a tensor that nobody writes, wherever and whenever it is read. */
+/* The same place of a tensor that the kernel does not write, wherever and whenever it is read. */
 static bool reads_the_same(const Balance *b, const TileOp *p, const TileOp *q)
 {
     const TileOp *x = p->args[0]->def, *y = q->args[0]->def;
-    if (!x || !y || x->kind != TILE_LOAD || y->kind != TILE_LOAD || x->tensor != y->tensor || x->tensor->written ||
-        x->where || y->where)
+    if (!x || !y || x->kind != TILE_LOAD || y->kind != TILE_LOAD || x->tensor != y->tensor || x->where || y->where ||
+        tile_stores_to(b->v->kernel->body, x->tensor))
         return false;
     for (int d = 0; d < x->tensor->rank; d++) {
         if (x->coords[d] != y->coords[d] || aff_uses_kind(x->coords[d], AFF_LOOP))

@@ -1,0 +1,359 @@
+/* ends.c: turns at both ends of a loop that data leaves nothing of.
+ *
+ * A mask that reads tensors, as ids of documents, mostly leaves a stretch of a row's keys. Which one nobody knows before
+ * the launch; a kernel ahead finds it, once for all heads, and the loop runs there:
+ *
+ *   for t = 0:n {                                     kernel f_ends grid(m, b)
+ *     %S = gemm %Q, %K.T                                least, most = of Seg[b, m * 128 + row], over all rows
+ *     %1 = mask %S where t * 128 + col < len            for k = 0:ceil(n * 128 / 1024) {
+ *     %3 = index Seg[b, t * 128 + col] == ...             %k = index least <= Seg[b, k * 1024 + col] and ... <= most
+ *     %4 = where %3, %1, -inf                 ->          first, last = of turns that have a column of which %k is 1
+ *     ...                                               }
+ *   }                                                   store first, f_first[b, m]; store last + 1, f_behind[b, m]
+ *                                                     kernel f
+ *                                                       for t = max(0, f_first[b, m]):min(n, f_behind[b, m]) { ... }
+ *
+ * So where a turn that keeps nothing changes nothing (mask.c), and the loop multiplies. Of what is read for each row
+ * only the least and the greatest count, so that a column is looked at once, not for every row: turns may be found that
+ * keep nothing after all, never too few. What is read by rows and columns together, as a table of blocks, is not looked at.
+ * Masks on places alone bound loops without all this (mask.c), here and there.
+ */
+#include "pass/decide.h"
+#include "pass/passes.h"
+#include "pass/project.h"
+
+enum {
+    WARPS = 8,
+    COLUMNS = 1024,    /* that a turn of the kernel ahead looks at */
+    MOST_READ = 4,     /* elements that a condition reads for each row */
+    MOST_RANGES = MOST_READ + 1
+};
+
+/* Numbers of fp32 in place of integers are off by less than this part of themselves, which the ends of ranges are given. */
+static const double WIDER = 0x1p-22;
+/* The first of no turns; minus that, the one behind the last. */
+static const double FAR = 0x1p30;
+
+/* An element that is read for each row of a tile, whatever the column. */
+typedef struct Read {
+    const Aff *element;
+    const AffSym *sym;         /* that stands for it, */
+    const AffSym *least, *most; /* and for the least and the greatest over all rows */
+} Read;
+
+typedef struct Ends {
+    TileProgram *program;
+    TileKernel *kernel;         /* that has the loop */
+    TileOp *loop;
+    const TileOp *choice;       /* where data, x, number */
+    const Aff *kept;            /* columns of which a row may keep something, over `column` and the ends of what is read */
+    const AffSym *column;       /* counted over all turns */
+    Read reads[MOST_READ];
+    int n_reads;
+    VEC(const TileAxis *) axes; /* of its grid, that decide on the turns */
+    TileTensor *first, *behind; /* an integer for each of their places */
+} Ends;
+
+/* ---- what a mask keeps, column by column -------------------------------------------------------------------- */
+
+static bool is_condition(const Aff *a)
+{
+    return a->kind == AFF_LE || a->kind == AFF_EQ || a->kind == AFF_AND || a->kind == AFF_OR || a->kind == AFF_NOT;
+}
+
+/* The condition of `where index, x, number`, of which the index reads a tensor; NULL: it is no such choice. */
+static const Aff *data_of(const TileOp *op)
+{
+    double number;
+    if (op->kind != TILE_ELEMENT || op->op != OP_WHERE || !rw_number(op->args[2], &number)) return NULL;
+    const TileOp *index = op->args[0]->def;
+    return index && index->kind == TILE_INDEX && aff_uses_kind(index->index, AFF_TABLE) && is_condition(index->index) ? index->index : NULL;
+}
+
+/* What the masks keep that the choice's elements went through, which leave the same number. */
+static const Aff *places_of(AffCtx *aff, const TileOp *choice)
+{
+    double number = choice->args[2]->def->number;
+    const Aff *places = aff_const(aff, 1);
+    for (const TileOp *mask = choice->args[1]->def; mask && mask->kind == TILE_MASK && mask->number == number; mask = mask->args[0]->def)
+        if (!aff_uses_kind(mask->cond, AFF_SCALAR)) places = aff_and(aff, places, mask->cond);
+    return places;
+}
+
+/* Integers that fp32 numbers bound, and 32 bits hold the bounds of. */
+static bool is_narrow(const TileTensor *t)
+{
+    return t && dtype_bytes(t->dtype) <= 4;
+}
+
+/* Gives each element that only the row decides on a symbol of its own; false: there are too many. */
+static bool find_reads(Ends *e, const Aff *a)
+{
+    const AffSym *table;
+    const Aff *coords[AFF_MAX_COORDS];
+    if (a->kind != AFF_AT) return (!a->a || find_reads(e, a->a)) && (!a->b || find_reads(e, a->b));
+    aff_coords(a, &table, coords);
+    if (!aff_uses(a, e->program->row) || aff_uses(a, e->program->col) || aff_uses(a, e->loop->var)) return true;
+    for (int i = 0; i < e->n_reads; i++)
+        if (e->reads[i].element == a) return true;
+    if (e->n_reads == MOST_READ || !is_narrow(tile_table_of(e->program, table))) return false;
+    AffCtx *aff = e->program->aff;
+    e->reads[e->n_reads++] = (Read){a, aff_sym_new(aff, table->name, AFF_DIM, INT32_MIN, INT32_MAX),
+                                    aff_sym_new(aff, arena_printf(e->program->arena, "%s_least", table->name), AFF_SCALAR, INT32_MIN, INT32_MAX),
+                                    aff_sym_new(aff, arena_printf(e->program->arena, "%s_most", table->name), AFF_SCALAR, INT32_MIN, INT32_MAX)};
+    return true;
+}
+
+/* The condition on a tile's rows and columns as one on columns, counted over all turns, of which some row may keep something. */
+static const Aff *by_columns(Ends *e, const Aff *cond)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *column = aff_of(aff, e->column), *width = aff_const(aff, e->choice->results[0]->type.cols);
+    Range ranges[MOST_RANGES] = {{e->program->row, aff_const(aff, 0), aff_const(aff, e->choice->results[0]->type.rows - 1)}};
+    for (int i = 0; i < e->n_reads; i++) {
+        const Read *r = &e->reads[i];
+        cond = aff_replace(aff, cond, r->element, aff_of(aff, r->sym));
+        ranges[1 + i] = (Range){r->sym, aff_of(aff, r->least), aff_of(aff, r->most)};
+    }
+    cond = aff_subst(aff, cond, e->program->col, aff_mod(aff, column, width));
+    cond = aff_subst(aff, cond, e->loop->var, aff_div(aff, column, width));
+    return project(&(Projection){aff, ranges, 1 + e->n_reads}, cond, true);
+}
+
+/* ---- which loops ------------------------------------------------------------------------------------------- */
+
+static bool is_known(const Aff *a)
+{
+    return !aff_uses_kind(a, AFF_SCALAR) && !aff_uses_kind(a, AFF_WINDOW);
+}
+
+/* The first choice by data that may tell turns apart, without which a turn changes nothing. */
+static bool find(Ends *e)
+{
+    const TileBlock *body = e->loop->regions[0];
+    for (int i = 0; i < body->ops.len; i++) {
+        const Aff *data = data_of(body->ops.data[i]);
+        e->choice = body->ops.data[i];
+        e->n_reads = 0;
+        if (!data || !is_known(data) || !find_reads(e, data) || mask_turns_count(e->program, e->kernel, e->loop, e->choice)) continue;
+        const Aff *kept = by_columns(e, data);
+        if (!aff_uses(kept, e->column)) continue;
+        e->kept = aff_and(e->program->aff, kept, by_columns(e, places_of(e->program->aff, e->choice)));
+        return true;
+    }
+    return false;
+}
+
+static bool decides(const Ends *e, const AffSym *axis)
+{
+    bool read = aff_uses(e->kept, axis) || aff_uses(e->loop->lo, axis) || aff_uses(e->loop->hi, axis);
+    for (int i = 0; i < e->n_reads; i++) read |= aff_uses(e->reads[i].element, axis);
+    return read;
+}
+
+/* Finds the axes that decide. True where blocks of other places along some axis find the same. */
+static bool is_shared(Ends *e)
+{
+    bool shared = false;
+    e->axes.len = 0;
+    for (int i = 0; i < e->kernel->grid.len; i++) {
+        const TileAxis *axis = &e->kernel->grid.data[i];
+        int64_t extent;
+        if (decides(e, axis->sym)) vec_push(e->program->arena, &e->axes, axis);
+        else shared |= !aff_is_const(axis->extent, &extent) || extent > 1;
+    }
+    return shared;
+}
+
+static bool has_ends(Ends *e, TileOp *loop)
+{
+    int64_t lo, hi;
+    if (loop->kind != TILE_FOR || rw_work(loop->regions[0]) == 0 || !is_known(loop->lo) || !is_known(loop->hi)) return false;
+    if (aff_is_const(loop->lo, &lo) && aff_is_const(loop->hi, &hi) && hi - lo < 2) return false;
+    e->loop = loop;
+    e->column = aff_sym_new(e->program->aff, "column", AFF_DIM, 0, INT32_MAX);
+    return find(e) && e->n_reads > 0;
+}
+
+/* ---- the kernel ahead ------------------------------------------------------------------------------------- */
+
+static const char *fresh(const Ends *e, const char *end)
+{
+    const char *name = arena_printf(e->program->arena, "%s_%s", e->kernel->name, end);
+    for (bool taken = true; taken;) {
+        taken = tile_tensor(e->program, name) != NULL;
+        for (int k = 0; k < e->program->kernels.len && !taken; k++) taken = strcmp(e->program->kernels.data[k]->name, name) == 0;
+        if (taken) name = arena_printf(e->program->arena, "%s_", name);
+    }
+    return name;
+}
+
+static TileTensor *workspace(Ends *e, const char *name)
+{
+    TileTensor *t = arena_new_of(e->program->arena, TileTensor);
+    *t = (TileTensor){.name = fresh(e, name), .dtype = DT_I32, .rank = e->axes.len, .read = true, .written = true, .workspace = true,
+                      .index = e->program->tensors.len};
+    for (int i = 0; i < e->axes.len; i++) t->dims[i] = e->axes.data[i]->extent;
+    vec_push(e->program->arena, &e->program->tensors, t);
+    return t;
+}
+
+/* Where a block has its integer. */
+static void at_place(const Ends *e, TileOp *op, TileTensor *t)
+{
+    op->tensor = t;
+    op->coords = arena_array(e->program->arena, const Aff *, e->axes.len);
+    for (int i = 0; i < e->axes.len; i++) op->coords[i] = aff_of(e->program->aff, e->axes.data[i]->sym);
+    op->col_dim = t->rank - 1;
+    op->row_dim = t->rank - 2;
+}
+
+static TileValue *index_of(Rewriter *rw, const Aff *index, int cols)
+{
+    TileType type = tile_type(DT_F32, 1, cols, SPACE_REGISTER);
+    TileOp *op = rw_insert(rw, TILE_INDEX, 0, NULL, 1, &type);
+    op->index = index;
+    return op->results[0];
+}
+
+static TileValue *as_integer(Rewriter *rw, TileValue *v)
+{
+    TileType type = tile_type(DT_I32, 1, 1, SPACE_REGISTER);
+    return rw_insert(rw, TILE_CAST, 1, &v, 1, &type)->results[0];
+}
+
+static void scalar(Rewriter *rw, TileValue *v, const AffSym *sym)
+{
+    rw_insert(rw, TILE_SCALAR, 1, &v, 0, NULL)->var = sym;
+}
+
+/* A number that no integer of a row is above, though they were rounded to fp32. */
+static TileValue *bound(Rewriter *rw, TileValue *v)
+{
+    TileValue *most = rw_reduce_rows(rw, OP_ROW_MAX, v);
+    TileValue *more = rw_binary(rw, OP_MULTIPLY, rw_unary(rw, OP_ABS, most), rw_fill(rw, WIDER));
+    return rw_unary(rw, OP_ROUND, rw_binary(rw, OP_ADD, most, more));
+}
+
+/* The least and the greatest of an element over the rows of the block's tile, which lie along a row here, the last again and again,
+ * so that all tiles of the kernel have as many columns (rows.c). */
+static void find_range(Ends *e, Rewriter *rw, const Read *r)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *last = aff_const(aff, e->choice->results[0]->type.rows - 1), *along = aff_min(aff, aff_of(aff, e->program->col), last);
+    TileValue *v = index_of(rw, aff_subst(aff, r->element, e->program->row, along), COLUMNS);
+    scalar(rw, as_integer(rw, bound(rw, v)), r->most);
+    scalar(rw, as_integer(rw, rw_unary(rw, OP_NEGATE, bound(rw, rw_unary(rw, OP_NEGATE, v)))), r->least);
+}
+
+/* The greatest number so far, of columns that are kept. */
+static TileValue *greater(Rewriter *rw, TileValue *before, TileValue *kept, const Aff *number)
+{
+    TileValue *args[] = {kept, index_of(rw, number, before->type.cols), rw_fill(rw, -1.0 / 0.0)};
+    return rw_binary(rw, OP_MAX, before, rw_element(rw, OP_WHERE, 3, args));
+}
+
+/* Goes over all columns of all turns. Gives the greatest of minus a turn's number, and of the number behind it. */
+static TileOp *find_turns(Ends *e, Rewriter *rw)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *width = aff_const(aff, e->choice->results[0]->type.cols), *begin = aff_mul(aff, e->loop->lo, width), *end = aff_mul(aff, e->loop->hi, width);
+    TileValue *none[] = {rw_fill_tile(rw, -1.0 / 0.0, 1, COLUMNS), rw_fill_tile(rw, -1.0 / 0.0, 1, COLUMNS)};
+    TileOp *loop = rw_same_turns(rw, e->loop, 2, none);
+    TileBlock *body = loop->regions[0];
+    loop->lo = aff_const(aff, 0);
+    loop->hi = aff_ceildiv(aff, aff_sub(aff, end, begin), aff_const(aff, COLUMNS));
+    Rewriter in = {e->program, rw->kernel, body, 0, e->loop->loc};
+    for (int i = 0; i < 2; i++)
+        vec_push(e->program->arena, &body->params, tile_value_new(e->program, rw->kernel, none[i]->type, i ? "behind" : "first"));
+    const Aff *column = aff_add(aff, begin, aff_add(aff, aff_scale(aff, aff_of(aff, loop->var), COLUMNS), aff_of(aff, e->program->col)));
+    const Aff *kept = aff_and(aff, aff_lt(aff, column, end), aff_subst(aff, e->kept, e->column, column)), *turn = aff_div(aff, column, width);
+    TileValue *keeps = index_of(&in, kept, COLUMNS);
+    TileValue *now[] = {greater(&in, body->params.data[0], keeps, aff_scale(aff, turn, -1)),
+                        greater(&in, body->params.data[1], keeps, aff_offset(aff, turn, 1))};
+    rw_yield_all(e->program, rw->kernel, body, now, 2);
+    return loop;
+}
+
+/* The greatest of all columns; -inf where there is none. */
+static TileValue *last_of(Rewriter *rw, TileValue *v)
+{
+    return rw_binary(rw, OP_MAX, rw_reduce_rows(rw, OP_ROW_MAX, v), rw_fill(rw, -FAR));
+}
+
+static void leave(Ends *e, Rewriter *rw, TileValue *v, TileTensor *to)
+{
+    TileValue *integer = as_integer(rw, v);
+    at_place(e, rw_insert(rw, TILE_STORE, 1, &integer, 0, NULL), to);
+}
+
+static TileKernel *kernel_ahead(Ends *e)
+{
+    TileKernel *kernel = tile_kernel_new(e->program, fresh(e, "ends"));
+    kernel->loc = e->kernel->loc;
+    kernel->warps = kernel->warps_n = WARPS;
+    for (int i = 0; i < e->axes.len; i++)
+        vec_push(e->program->arena, &kernel->grid, (TileAxis){.sym = e->axes.data[i]->sym, .extent = e->axes.data[i]->extent});
+    Rewriter rw = {e->program, kernel, kernel->body, 0, e->loop->loc};
+    for (int i = 0; i < e->n_reads; i++) find_range(e, &rw, &e->reads[i]);
+    TileOp *turns = find_turns(e, &rw);
+    leave(e, &rw, rw_unary(&rw, OP_NEGATE, last_of(&rw, turns->results[0])), e->first);
+    leave(e, &rw, last_of(&rw, turns->results[1]), e->behind);
+    return kernel;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------ */
+
+/* The integer that the kernel ahead left for this block. */
+static const Aff *read_back(Ends *e, Rewriter *rw, TileTensor *from)
+{
+    TileType type = tile_type(DT_I32, 1, 1, SPACE_REGISTER);
+    TileOp *load = rw_insert(rw, TILE_LOAD, 0, NULL, 1, &type);
+    const AffSym *sym = aff_sym_new(e->program->aff, from->name, AFF_SCALAR, INT32_MIN, INT32_MAX);
+    at_place(e, load, from);
+    scalar(rw, load->results[0], sym);
+    return aff_of(e->program->aff, sym);
+}
+
+/* Kernels stand in the order in which they are launched: the new one, which is the last, before its own. */
+static void launch_before(TileProgram *program, TileKernel *ahead, const TileKernel *kernel)
+{
+    int at = program->kernels.len - 1;
+    for (; at > 0 && program->kernels.data[at] != kernel; at--) program->kernels.data[at] = program->kernels.data[at - 1];
+    program->kernels.data[at + 1] = program->kernels.data[at];
+    program->kernels.data[at] = ahead;
+}
+
+static void narrow(Ends *e)
+{
+    AffCtx *aff = e->program->aff;
+    Rewriter rw = {e->program, e->kernel, e->kernel->body, tile_index_of(e->kernel->body, e->loop), e->loop->loc};
+    e->first = workspace(e, "first");
+    e->behind = workspace(e, "behind");
+    launch_before(e->program, kernel_ahead(e), e->kernel);
+    e->loop->lo = aff_max(aff, e->loop->lo, read_back(e, &rw, e->first));
+    e->loop->hi = aff_min(aff, e->loop->hi, read_back(e, &rw, e->behind));
+}
+
+static bool are_wanted(Ends *e, Diags *diags)
+{
+    uint64_t either = DECIDE(SCHED_ENDS_ALL);
+    bool shared = is_shared(e);
+    if (e->axes.len > 0 && e->axes.len <= TENSOR_MAX_RANK) either |= DECIDE(SCHED_ENDS_FOUND);
+    SchedValue best = shared && (either & DECIDE(SCHED_ENDS_FOUND)) ? SCHED_ENDS_FOUND : SCHED_ENDS_ALL;
+    const char *why = best == SCHED_ENDS_FOUND ? "its mask reads a tensor, and several blocks share what is found" : "each block would find its own";
+    return pass_decide(e->kernel, SCHED_ENDS, best, either, why, diags) == SCHED_ENDS_FOUND;
+}
+
+bool pass_ends(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)target;
+    if (kernel->decided.value[SCHED_ENDS] != SCHED_AUTO) return true; /* seen, before a kernel was put ahead of it */
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        Ends e = {.program = program, .kernel = kernel};
+        if (!has_ends(&e, kernel->body->ops.data[i]) || !are_wanted(&e, diags)) continue;
+        narrow(&e);
+        i = tile_index_of(kernel->body, e.loop);
+    }
+    return true;
+}

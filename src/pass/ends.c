@@ -231,8 +231,9 @@ static void scalar(Rewriter *rw, TileValue *v, const AffSym *sym)
 static TileValue *bound(Rewriter *rw, TileValue *v)
 {
     TileValue *most = rw_reduce_rows(rw, OP_ROW_MAX, v);
-    TileValue *more = rw_binary(rw, OP_MULTIPLY, rw_unary(rw, OP_ABS, most), rw_fill(rw, WIDER));
-    return rw_unary(rw, OP_ROUND, rw_binary(rw, OP_ADD, most, more));
+    TileValue *size = rw_unary(rw, OP_ABS, most), *part = rw_fill(rw, WIDER);
+    TileValue *more = rw_binary(rw, OP_MULTIPLY, size, part), *sum = rw_binary(rw, OP_ADD, most, more);
+    return rw_unary(rw, OP_ROUND, sum);
 }
 
 /* The least and the greatest of an element over the rows of the block's tile, which lie along a row here, the last again and again,
@@ -243,14 +244,16 @@ static void find_range(Ends *e, Rewriter *rw, const Read *r)
     const Aff *last = aff_const(aff, e->choice->results[0]->type.rows - 1), *along = aff_min(aff, aff_of(aff, e->program->col), last);
     TileValue *v = index_of(rw, aff_subst(aff, r->element, e->program->row, along), COLUMNS);
     scalar(rw, as_integer(rw, bound(rw, v)), r->most);
-    scalar(rw, as_integer(rw, rw_unary(rw, OP_NEGATE, bound(rw, rw_unary(rw, OP_NEGATE, v)))), r->least);
+    TileValue *negated = bound(rw, rw_unary(rw, OP_NEGATE, v));
+    scalar(rw, as_integer(rw, rw_unary(rw, OP_NEGATE, negated)), r->least);
 }
 
 /* The greatest number so far, of columns that are kept. */
 static TileValue *greater(Rewriter *rw, TileValue *before, TileValue *kept, const Aff *number)
 {
-    TileValue *args[] = {kept, index_of(rw, number, before->type.cols), rw_fill(rw, -1.0 / 0.0)};
-    return rw_binary(rw, OP_MAX, before, rw_element(rw, OP_WHERE, 3, args));
+    TileValue *at = index_of(rw, number, before->type.cols), *none = rw_fill(rw, -1.0 / 0.0), *args[] = {kept, at, none};
+    TileValue *now = rw_element(rw, OP_WHERE, 3, args);
+    return rw_binary(rw, OP_MAX, before, now);
 }
 
 /* Goes over all columns of all turns. Gives the greatest of minus a turn's number, and of the number behind it. */
@@ -258,7 +261,8 @@ static TileOp *find_turns(Ends *e, Rewriter *rw)
 {
     AffCtx *aff = e->program->aff;
     const Aff *width = aff_const(aff, e->choice->results[0]->type.cols), *begin = aff_mul(aff, e->loop->lo, width), *end = aff_mul(aff, e->loop->hi, width);
-    TileValue *none[] = {rw_fill_tile(rw, -1.0 / 0.0, 1, COLUMNS), rw_fill_tile(rw, -1.0 / 0.0, 1, COLUMNS)};
+    TileValue *none[2];
+    for (int i = 0; i < 2; i++) none[i] = rw_fill_tile(rw, -1.0 / 0.0, 1, COLUMNS);
     TileOp *loop = rw_same_turns(rw, e->loop, 2, none);
     TileBlock *body = loop->regions[0];
     loop->lo = aff_const(aff, 0);
@@ -269,8 +273,9 @@ static TileOp *find_turns(Ends *e, Rewriter *rw)
     const Aff *column = aff_add(aff, begin, aff_add(aff, aff_scale(aff, aff_of(aff, loop->var), COLUMNS), aff_of(aff, e->program->col)));
     const Aff *kept = aff_and(aff, aff_lt(aff, column, end), aff_subst(aff, e->kept, e->column, column)), *turn = aff_div(aff, column, width);
     TileValue *keeps = index_of(&in, kept, COLUMNS);
-    TileValue *now[] = {greater(&in, body->params.data[0], keeps, aff_scale(aff, turn, -1)),
-                        greater(&in, body->params.data[1], keeps, aff_offset(aff, turn, 1))};
+    TileValue *now[2];
+    now[0] = greater(&in, body->params.data[0], keeps, aff_scale(aff, turn, -1));
+    now[1] = greater(&in, body->params.data[1], keeps, aff_offset(aff, turn, 1));
     rw_yield_all(e->program, rw->kernel, body, now, 2);
     return loop;
 }
@@ -278,7 +283,8 @@ static TileOp *find_turns(Ends *e, Rewriter *rw)
 /* The greatest of all columns; -inf where there is none. */
 static TileValue *last_of(Rewriter *rw, TileValue *v)
 {
-    return rw_binary(rw, OP_MAX, rw_reduce_rows(rw, OP_ROW_MAX, v), rw_fill(rw, -FAR));
+    TileValue *last = rw_reduce_rows(rw, OP_ROW_MAX, v), *none = rw_fill(rw, -FAR);
+    return rw_binary(rw, OP_MAX, last, none);
 }
 
 static void leave(Ends *e, Rewriter *rw, TileValue *v, TileTensor *to)

@@ -542,6 +542,7 @@ right masks_by_the_dozen "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bi
 right masks_by_the_dozen "--set D=128 --target sm_80" --bind B=1 --bind H=1 --bind n=100 # bounds of turns as many as no extreme can say
 for target in sm_80 sm_90a; do # turns that ids of documents, or a row's own number, leave
     try ../tests/gen/documents --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --bind batch=2 --bind q_len=200 --bind kv_len=300
+    try ../tests/gen/padded_keys --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --bind batch=2 --bind q_len=70 --bind kv_len=300
     try ../tests/gen/keys_from_a_row --dtype bf16 --target $target --set q_heads=2 --set kv_heads=2 --set HeadDim=64 --bind batch=2 --bind q_len=130 --bind kv_len=300
 done
 right documents "--dtype fp16 --target sm_75 --set HeadDim=40" --bind batch=1 --bind q_heads=3 --bind kv_heads=1 --bind q_len=150 --bind kv_len=70

@@ -58,7 +58,8 @@ static const struct Case {
     {"no row has any", "Seg[j * 16 + col] + 9 == Seg[m * 32 + row]", NULL, 0, true, true, 0},
     {"pairs", "Keep[m * 32 + row, j * 16 + col] == 1", NULL, 0, false, false, 0},
     {"wide integers", "Far[j * 16 + col] == Far[m * 32 + row]", NULL, 0, false, false, 0},
-    {"keys alone", "Seg[j * 16 + col] == 1048577", NULL, 0, false, false, 0},
+    {"keys that count", "Keep[0, j * 16 + col] == 1", NULL, 0, true, false, 0},
+    {"keys alone", "Seg[j * 16 + col] == 1048577", NULL, 0, true, true, 0},
     {"rows alone", "Seg[m * 32 + row] == 1048577", NULL, 0, false, false, 0},
     {"turns that add something", "Seg[j * 16 + col] == Seg[m * 32 + row]", NULL, 1, false, false, 0},
 };

@@ -151,18 +151,18 @@ static bool decides(const Ends *e, const AffSym *axis)
     return read;
 }
 
-/* Finds the axes that decide. True where blocks of other places along some axis find the same. */
-static bool is_shared(Ends *e)
+/* Finds the axes that decide. Says by how many blocks what is found is shared: those of other places along the other axes,
+ * 0 for a number that only the launch knows. */
+static int64_t sharers(Ends *e)
 {
-    bool shared = false;
+    int64_t sharers = 1, extent;
     e->axes.len = 0;
     for (int i = 0; i < e->kernel->grid.len; i++) {
         const TileAxis *axis = &e->kernel->grid.data[i];
-        int64_t extent;
         if (decides(e, axis->sym)) vec_push(e->program->arena, &e->axes, axis);
-        else shared |= !aff_is_const(axis->extent, &extent) || extent > 1;
+        else sharers *= aff_is_const(axis->extent, &extent) ? extent : 0;
     }
-    return shared;
+    return sharers;
 }
 
 static bool has_ends(Ends *e, TileOp *loop)
@@ -172,7 +172,7 @@ static bool has_ends(Ends *e, TileOp *loop)
     if (aff_is_const(loop->lo, &lo) && aff_is_const(loop->hi, &hi) && hi - lo < 2) return false;
     e->loop = loop;
     e->column = aff_sym_new(e->program->aff, "column", AFF_DIM, 0, INT32_MAX);
-    return find(e) && e->n_reads > 0;
+    return find(e);
 }
 
 /* ---- the kernel ahead ------------------------------------------------------------------------------------- */
@@ -191,8 +191,9 @@ static const char *fresh(const Ends *e, const char *end)
 static TileTensor *workspace(Ends *e, const char *name)
 {
     TileTensor *t = arena_new_of(e->program->arena, TileTensor);
-    *t = (TileTensor){.name = fresh(e, name), .dtype = DT_I32, .rank = e->axes.len, .read = true, .written = true, .workspace = true,
+    *t = (TileTensor){.name = fresh(e, name), .dtype = DT_I32, .rank = e->axes.len ? e->axes.len : 1, .read = true, .written = true, .workspace = true,
                       .index = e->program->tensors.len};
+    t->dims[0] = aff_const(e->program->aff, 1); /* of all blocks together */
     for (int i = 0; i < e->axes.len; i++) t->dims[i] = e->axes.data[i]->extent;
     vec_push(e->program->arena, &e->program->tensors, t);
     return t;
@@ -202,7 +203,8 @@ static TileTensor *workspace(Ends *e, const char *name)
 static void at_place(const Ends *e, TileOp *op, TileTensor *t)
 {
     op->tensor = t;
-    op->coords = arena_array(e->program->arena, const Aff *, e->axes.len);
+    op->coords = arena_array(e->program->arena, const Aff *, t->rank);
+    op->coords[0] = aff_const(e->program->aff, 0);
     for (int i = 0; i < e->axes.len; i++) op->coords[i] = aff_of(e->program->aff, e->axes.data[i]->sym);
     op->col_dim = t->rank - 1;
     op->row_dim = t->rank - 2;
@@ -341,14 +343,16 @@ static void narrow(Ends *e)
     e->loop->hi = aff_min(aff, e->loop->hi, read_back(e, &rw, e->behind));
 }
 
+/* A launch more is worth little where a block has rows of one place, as of a single query: nothing that its rows read, or are
+ * placed by, decides, and blocks share no more than heads. */
 static bool are_wanted(Ends *e, Diags *diags)
 {
-    uint64_t either = DECIDE(SCHED_ENDS_ALL);
-    bool shared = is_shared(e);
-    if (e->axes.len > 0 && e->axes.len <= TENSOR_MAX_RANK) either |= DECIDE(SCHED_ENDS_FOUND);
-    SchedValue best = shared && (either & DECIDE(SCHED_ENDS_FOUND)) ? SCHED_ENDS_FOUND : SCHED_ENDS_ALL;
-    const char *why = best == SCHED_ENDS_FOUND ? "its mask reads a tensor, and several blocks share what is found" : "each block would find its own";
-    return pass_decide(e->kernel, SCHED_ENDS, best, either, why, diags) == SCHED_ENDS_FOUND;
+    int64_t shared = sharers(e);
+    bool by_rows = e->n_reads > 0 || aff_uses(places_of(e->program->aff, e->choice), e->program->row);
+    bool possible = e->axes.len <= TENSOR_MAX_RANK, best = possible && (shared == 0 || (shared > 1 && by_rows));
+    const char *why = best ? "its mask reads a tensor, and several blocks share what is found" : "too few blocks would share what is found";
+    return pass_decide(e->kernel, SCHED_ENDS, best ? SCHED_ENDS_FOUND : SCHED_ENDS_ALL,
+                       DECIDE(SCHED_ENDS_ALL) | (possible ? DECIDE(SCHED_ENDS_FOUND) : 0), why, diags) == SCHED_ENDS_FOUND;
 }
 
 bool pass_ends(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)

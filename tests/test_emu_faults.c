@@ -20,6 +20,14 @@ typedef struct Case {
 #define SHARED_WORD "mov.u32 %r2, sm; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3; xor.b32 %r5, %r3, 128; add.u32 %r5, %r5, %r2;\n"
 #define COPY_WORD SHARED_WORD "cp.async.ca.shared.global [%r4], [%rd4], 4;\n"
 
+/* %r4 a lane's own word, %r6 its neighbour's. */
+#define LANE_WORD SHARED_WORD "xor.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r2;\n"
+/* Block 0 leaves a word and says so, block 1 waits for that. */
+#define FLAG(store)                                                                      \
+    "mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 exit; setp.ne.u32 %p2, %r2, 0; @%p2 bra B;\n" \
+    "st.global.u32 [%rd2+64], 7; " store " bra E;\n"                                    \
+    "B: ld.acquire.gpu.global.u32 %r3, [%rd2]; setp.eq.u32 %p3, %r3, 0; @%p3 bra B;\nld.global.u32 %r4, [%rd2+64]; //!\nE:"
+
 #define MANY_EPOCHS                                                                      \
     SHARED_WORD "setp.ge.u32 %p1, %r1, 64; @%p1 bra OUT;\nmov.u32 %r10, 0; mov.u32 %r14, 0;\n" \
     "L: st.shared.u32 [%r4+256], %r10; bar.sync 1, 64; ld.shared.u32 %r11, [%r5+256]; bar.sync 1, 64;\n" \
@@ -102,6 +110,55 @@ static const Case cases[] = {
       "mov.u32 %r2, %ctaid.x; mad.wide.u32 %rd6, %r2, 4, %rd2; setp.ne.u32 %p1, %r1, 0; @%p1 exit;\n"
       "st.global.u32 [%rd6+8], 5;\nmembar.gl; atom.global.add.u32 %r3, [%rd2], 1;\n"
       "setp.ne.u32 %p2, %r3, 2; @%p2 exit;\nmembar.gl; ld.global.v2.u32 {%r4,%r5}, [%rd2+8];", 0, 3, false, true, 0 },
+    { "a lane reads what another lane of its warp wrote", EMU_RACE,
+      LANE_WORD "st.shared.u32 [%r4], %r1;\nld.shared.u32 %r7, [%r6]; //!\nst.global.u32 [%rd5], %r7;",
+      LANE_WORD "st.shared.u32 [%r4], %r1;\nbar.warp.sync -1; ld.shared.u32 %r7, [%r6]; st.global.u32 [%rd5], %r7;", 32, 0, false, false, 0 },
+    { "a shuffle orders no memory", EMU_RACE,
+      LANE_WORD "st.shared.u32 [%r4], %r1; shfl.sync.bfly.b32 %r7, %r1, 1, 31, -1;\nld.shared.u32 %r7, [%r6]; //!",
+      LANE_WORD "st.shared.u32 [%r4], %r1; shfl.sync.bfly.b32 %r7, %r1, 1, 31, -1;\nbar.sync 0; ld.shared.u32 %r7, [%r6];", 32, 0, false, false, 0 },
+    { "a lane overwrites what another lane of its warp reads", EMU_RACE,
+      LANE_WORD "st.shared.u32 [%r4], %r1; bar.warp.sync -1; ld.shared.u32 %r7, [%r6];\nst.shared.u32 [%r4], %r7; //!",
+      LANE_WORD "st.shared.u32 [%r4], %r1; bar.warp.sync -1; ld.shared.u32 %r7, [%r6]; bar.warp.sync -1;\nst.shared.u32 [%r4], %r7;", 32, 0, false, false, 0 },
+    { "lanes that went another way read what the others wrote", EMU_RACE,
+      LANE_WORD "setp.lt.u32 %p1, %r1, 16; @%p1 st.shared.u32 [%r4], %r1; @%p1 bra X;\nld.shared.u32 %r7, [%r4+-64]; //!\nX:",
+      LANE_WORD "setp.lt.u32 %p1, %r1, 16; @%p1 st.shared.u32 [%r4], %r1; bar.warp.sync -1; @%p1 bra X;\nld.shared.u32 %r7, [%r4+-64];\nX:", 32, 0, false, false, 0 },
+    { "ldmatrix reads what the lanes just stored", EMU_RACE,
+      LANE_WORD "st.shared.u32 [%r4], %r1;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r2]; //!",
+      LANE_WORD "st.shared.u32 [%r4], %r1; bar.warp.sync -1;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r2]; st.shared.u32 [%r4], %r7;", 32, 0, false, false, 0 },
+    { "lanes read what stmatrix just stored", EMU_RACE,
+      "mov.u32 %r2, sm; shl.b32 %r3, %r1, 4; add.u32 %r3, %r3, %r2; stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r3], {%r1,%r1,%r1,%r1};\n"
+      "ld.shared.u32 %r7, [%r3]; //!",
+      "mov.u32 %r2, sm; shl.b32 %r3, %r1, 4; add.u32 %r3, %r3, %r2; stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r3], {%r1,%r1,%r1,%r1};\n"
+      "bar.warp.sync -1; ld.shared.u32 %r7, [%r3];", 32, 0, false, false, 0 },
+    { "a lane reads what others of its warp change atomically", EMU_RACE,
+      LANE_WORD "st.shared.u32 [%r4], 0; bar.warp.sync -1; red.shared.add.u32 [%r2], 1;\nld.shared.u32 %r7, [%r2]; //!",
+      LANE_WORD "st.shared.u32 [%r4], 0; bar.warp.sync -1; red.shared.add.u32 [%r2], 1; red.shared.add.u32 [%r2], 1; bar.warp.sync -1;\n"
+      "ld.shared.u32 %r7, [%r2];", 32, 0, false, false, 0 },
+    { "cp.async overwrites what another lane of its warp may still read", EMU_ASYNC_RACE,
+      LANE_WORD "st.shared.u32 [%r4], %r1; bar.warp.sync -1; ld.shared.u32 %r7, [%r6];\n"
+      "cp.async.ca.shared.global [%r4], [%rd4], 4; //!\ncp.async.wait_all;",
+      LANE_WORD "st.shared.u32 [%r4], %r1; bar.warp.sync -1; ld.shared.u32 %r7, [%r6]; bar.warp.sync -1;\n"
+      "cp.async.ca.shared.global [%r4], [%rd4], 4;\ncp.async.wait_all;", 32, 0, false, false, 0 },
+    { "another lane's global write is read", EMU_RACE,
+      "st.global.u32 [%rd5], 5; xor.b32 %r2, %r1, 1; mad.wide.u32 %rd6, %r2, 4, %rd2;\nld.global.u32 %r3, [%rd6]; //!",
+      "st.global.u32 [%rd5], 5; xor.b32 %r2, %r1, 1; mad.wide.u32 %rd6, %r2, 4, %rd2; bar.warp.sync -1;\nld.global.u32 %r3, [%rd6];", 32, 0, false, true, 0 },
+    { "a block overwrites what another reads", EMU_RACE,
+      "mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 1; @!%p1 ld.global.u32 %r3, [%rd5];\n@%p1 st.global.u32 [%rd5], 5; //!",
+      "mov.u32 %r2, %ctaid.x; mad.wide.u32 %rd5, %r2, 256, %rd5; ld.global.u32 %r3, [%rd5]; add.u32 %r3, %r3, 1;\nst.global.u32 [%rd5], %r3;", 0, 2, false, true, 0 },
+    { "warps overwrite what many read", EMU_RACE,
+      "ld.global.u32 %r3, [%rd2]; setp.eq.u32 %p1, %r1, 70;\n@%p1 st.global.u32 [%rd2], 5; //!",
+      "ld.global.u32 %r3, [%rd2]; setp.eq.u32 %p1, %r1, 70; bar.sync 0;\n@%p1 st.global.u32 [%rd2], 5;", 128, 0, false, true, 0 },
+    { "a block stores to what another changes atomically", EMU_RACE,
+      "mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 1; @!%p1 red.global.add.u32 [%rd5], 1;\n@%p1 st.global.u32 [%rd5], 5; //!",
+      "red.global.add.u32 [%rd5], 1;", 0, 2, false, true, 0 },
+    { "a block changes atomically what another stores to", EMU_RACE,
+      "mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 0; @%p1 st.global.u32 [%rd5], 5;\n@!%p1 red.global.add.u32 [%rd5], 1; //!",
+      "mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 0; @%p1 st.relaxed.gpu.global.u32 [%rd5], 5;\n@!%p1 red.global.add.u32 [%rd5], 1;", 0, 2, false, true, 0 },
+    { "a block reads what another changes atomically", EMU_RACE,
+      "red.global.add.u32 [%rd2], 1; bar.sync 0; //!\nld.global.u32 %r2, [%rd2]; //!",
+      "red.global.add.u32 [%rd2], 1; bar.sync 0;\nld.volatile.global.u32 %r2, [%rd2]; ld.relaxed.gpu.global.u32 %r2, [%rd2];", 0, 2, false, true, 0 },
+    { "a flag in global memory, without release", EMU_RACE,
+      FLAG("st.relaxed.gpu.global.u32 [%rd2], 1;"), FLAG("st.release.gpu.global.u32 [%rd2], 1;"), 32, 2, false, true, 0 },
     { "cp.async read without waiting", EMU_ASYNC_RACE,
       COPY_WORD "cp.async.commit_group;\nld.shared.u32 %r6, [%r4]; //!\ncp.async.wait_group 0;",
       COPY_WORD "cp.async.commit_group;\ncp.async.wait_group 0; ld.shared.u32 %r6, [%r4];", 0, 0, false, false, 0 },
@@ -138,7 +195,7 @@ static const Case cases[] = {
     { "ldmatrix by part of a warp", EMU_DIVERGENT,
       SHARED_WORD "st.shared.v4.b32 [%r2], {0,0,0,0}; setp.lt.u32 %p1, %r1, 16;\n"
       "@%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2]; //!",
-      SHARED_WORD "st.shared.v4.b32 [%r2], {0,0,0,0};\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2];", 32, 0,
+      SHARED_WORD "st.shared.v4.b32 [%r2], {0,0,0,0}; bar.warp.sync -1;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2];", 32, 0,
       false, false, 0 },
     { "shuffle whose mask names absent lanes", EMU_DIVERGENT,
       "setp.lt.u32 %p1, %r1, 16;\n@%p1 shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; //!",

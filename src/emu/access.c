@@ -126,11 +126,23 @@ static bool shared_race(Warp *w, const Inst *in, int l, uint32_t at, int bytes, 
     return kind != EMU_ASYNC_RACE; /* not written yet, for that very reason */
 }
 
+/* Races between lanes of this warp. */
+static void lane_races(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address, int bytes, AccessMode mode)
+{
+    uint32_t racing = emu_lanes_access(w, mask, address, bytes, mode, in->flags & IF_FULL);
+
+    for (; racing; racing &= racing - 1)
+        emu_fault(w, in, EMU_RACE, first_lane(racing),
+                  "shared memory at 0x%x: another lane of the warp %s it and no bar.warp.sync lies between",
+                  (unsigned)address[first_lane(racing)], mode == ACCESS_READ ? "wrote" : "accesses");
+}
+
 static void shared_checks(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,
                           int bytes, AccessMode mode)
 {
     uint32_t rest = mask;
 
+    lane_races(w, in, mask, address, bytes, mode);
     while ((rest = emu_shadow_known(w, rest, address, bytes, mode)) != 0) {
         int l = first_lane(rest);
 
@@ -209,12 +221,18 @@ static Buffer *find_buffer(EmuMemory *memory, uint64_t address, int bytes)
 static void global_race(Warp *w, const Inst *in, int l, Buffer *b, uint64_t offset, int bytes,
                         AccessMode mode)
 {
-    Writer other;
+    GlobalRace race;
 
-    if (!emu_global_race(w, b, offset, bytes, mode, &other))
+    if (mode != ACCESS_ATOMIC && in->flags & IF_STRONG)
+        mode = ACCESS_ATOMIC;
+    if (!emu_global_race(w, l, b, offset, bytes, mode, &race))
         return;
-    emu_fault(w, in, EMU_RACE, l, "byte %llu of '%s' was written by warp %d of block %llu, unordered",
-              (unsigned long long)offset, b->name, other.warp, (unsigned long long)other.block);
+    if (race.lanes)
+        emu_fault(w, in, EMU_RACE, l, "byte %llu of '%s' was %s by another lane of the warp and no bar.warp.sync lies between",
+                  (unsigned long long)offset, b->name, race.how);
+    else
+        emu_fault(w, in, EMU_RACE, l, "byte %llu of '%s' was %s by warp %d of block %llu, unordered",
+                  (unsigned long long)offset, b->name, race.how, race.other.warp, (unsigned long long)race.other.block);
 }
 
 static void global_checks(Warp *w, const Inst *in, int l, Buffer *b, uint64_t address, int bytes,
@@ -235,7 +253,7 @@ static void global_checks(Warp *w, const Inst *in, int l, Buffer *b, uint64_t ad
 /* Whether a lane's access needs more than its bounds. */
 static bool plain(const Warp *w, const Buffer *b, AccessMode mode)
 {
-    return mode == ACCESS_READ && b->initialised && b->launch != w->m->memory->launches;
+    return mode == ACCESS_READ && b->initialised && (b->read_only || !w->m->checks);
 }
 
 static uint32_t access_global(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,

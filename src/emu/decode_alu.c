@@ -223,9 +223,10 @@ void emu_decode_selp(Decoding *d)
 void emu_decode_slct(Decoding *d)
 {
     EmuType type = emu_need_type(d), chooser = emu_need_type(d);
+    bool ftz;
     Inst *in;
 
-    emu_mod(d, "ftz");
+    ftz = emu_mod(d, "ftz");
     if (!emu_need_args(d, 4, 4))
         return;
     if (chooser != ET_S32 && chooser != ET_F32)
@@ -239,6 +240,7 @@ void emu_decode_slct(Decoding *d)
         return;
     in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
     in->from = (uint8_t)chooser;
+    in->flags |= ftz && chooser == ET_F32 ? (uint32_t)IF_FTZ : 0;
 }
 
 /* ---- comparisons -------------------------------------------------------------------- */
@@ -333,11 +335,12 @@ void emu_decode_set(Decoding *d)
     EmuType to, type;
     CmpFn fn;
     Inst *in;
+    bool ftz;
 
     if (!need_compare(d, &compare))
         return;
     boolean = combine(d);
-    emu_mod(d, "ftz");
+    ftz = emu_mod(d, "ftz");
     to = emu_need_type(d);
     type = emu_need_type(d);
     fn = compare_fn(d, compare, type);
@@ -357,6 +360,7 @@ void emu_decode_set(Decoding *d)
     in->aux = boolean;
     in->type = (uint8_t)to;
     in->imm = boolean && d->s->args[3].negated;
+    in->flags |= ftz && type == ET_F32 ? (uint32_t)IF_FTZ : 0;
 }
 
 /* ---- conversions ---------------------------------------------------------------------- */

@@ -26,12 +26,12 @@ static uint32_t mod_semantics(Decoding *d)
 
     emu_mod_unknown(d, "async"); /* red.async */
     emu_mod(d, "weak");
-    emu_mod(d, "volatile");
-    emu_mod(d, "relaxed");
+    if (emu_mod(d, "volatile") || emu_mod(d, "relaxed"))
+        flags |= IF_STRONG;
     if (emu_mod(d, "acquire") || emu_mod(d, "sc"))
-        flags |= IF_ACQUIRE;
+        flags |= IF_STRONG | IF_ACQUIRE;
     if (emu_mod(d, "release"))
-        flags |= IF_RELEASE;
+        flags |= IF_STRONG | IF_RELEASE;
     if (emu_mod(d, "acq_rel"))
         flags |= IF_ACQUIRE | IF_RELEASE;
     emu_mod(d, "cta");

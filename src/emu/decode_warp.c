@@ -233,7 +233,7 @@ static void decode_bar_cluster(Decoding *d)
 /* bar{.cta}.(sync|arrive) a{, b}; barrier{.cta}.(sync|arrive){.aligned} a{, b} */
 void emu_decode_bar(Decoding *d)
 {
-    bool arrive;
+    bool arrive, aligned;
     Inst *in;
 
     if (emu_mod(d, "warp")) {
@@ -245,7 +245,7 @@ void emu_decode_bar(Decoding *d)
         return;
     }
     emu_mod(d, "cta");
-    emu_mod(d, "aligned");
+    aligned = emu_mod(d, "aligned") || strcmp(d->s->opcode, "bar") == 0;
     arrive = emu_mod(d, "arrive");
     if (!arrive && !emu_mod(d, "sync")) {
         emu_bad_operands(d, "only .sync and .arrive barriers are known");
@@ -257,7 +257,7 @@ void emu_decode_bar(Decoding *d)
         emu_src(d, &d->s->args[i], ET_B32);
     in = emu_ptx_emit(d, emu_exec_bar);
     if (in)
-        in->flags |= IF_ALIGNED | (arrive ? (uint32_t)IF_ARRIVE : 0);
+        in->flags |= (aligned ? (uint32_t)IF_ALIGNED : 0) | (arrive ? (uint32_t)IF_ARRIVE : 0);
 }
 
 /* fence.proxy.async…; fence.mbarrier_init.release.cluster */

@@ -40,6 +40,12 @@ static inline float max_f(float a, float b)
     return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
 }
 
+/* .NaN: where one operand is NaN, so is the result. */
+static inline bool either_nan(float a, float b)
+{
+    return a != a || b != b;
+}
+
 static inline double min_d(double a, double b)
 {
     return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
@@ -174,6 +180,17 @@ static inline uint32_t find_signed(int32_t a)
     uint32_t u = a < 0 ? ~(uint32_t)a : (uint32_t)a;
 
     return u ? 31 - (uint32_t)__builtin_clz(u) : FULL;
+}
+
+static inline uint32_t find_wide(uint64_t a)
+{
+    return a ? 63 - (uint32_t)__builtin_clzll(a) : FULL;
+}
+
+/* The lowest 24 bits, with their sign. */
+static inline uint32_t low24(uint32_t a)
+{
+    return (uint32_t)((int32_t)(a << 8) >> 8);
 }
 
 static inline uint32_t reverse(uint32_t a)
@@ -459,8 +476,13 @@ void emu_exec_slct(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *c = src_at(w, in, 2);
     uint64_t buffer[LANES];
+    Lane32 flushed[LANES];
     uint32_t choose = 0;
 
+    if (in->flags & IF_FTZ) {
+        emu_flush(flushed, c);
+        c = flushed;
+    }
     for (int l = 0; l < LANES; l++) {
         bool a = in->from == ET_F32 ? ((const LaneF32 *)c)[l] >= 0 : ((const LaneS32 *)c)[l] >= 0;
 

@@ -75,7 +75,7 @@ static bool unfenced(Warp *w, const Buffer *b, uint64_t from, int bytes)
     int shift = w->m->entry->granule_shift;
 
     for (uint64_t g = from >> shift; g <= (from + (uint64_t)bytes - 1) >> shift; g++) {
-        const Writer *writer = &w->m->run->writers.data[b->writers[g]];
+        const Writer *writer = &w->m->run->writers.data[b->writers[g] >> MARK_SHIFT];
 
         if (b->writers[g] && !writer->bulk && writer->block == w->m->block_index &&
             !emu_async_fenced(w, writer->warp, writer->epoch))
@@ -85,22 +85,22 @@ static bool unfenced(Warp *w, const Buffer *b, uint64_t from, int bytes)
 }
 
 /* The writer that stands for a store is not the warp's own of this epoch. */
-static bool races(Warp *w, const Bulk *c, Buffer *b, uint64_t offset, int bytes, Writer *other)
+static bool races(Warp *w, const Bulk *c, Buffer *b, uint64_t offset, int bytes, GlobalRace *race)
 {
     uint32_t own = w->writer_id;
-    bool race;
+    bool found;
 
     if (c->barrier < 0)
         w->writer_id = c->writer;
-    race = emu_global_race(w, b, offset, bytes, c->barrier < 0 ? ACCESS_WRITE : ACCESS_READ, other);
+    found = emu_global_race(w, c->lane, b, offset, bytes, c->barrier < 0 ? ACCESS_WRITE : ACCESS_READ, race);
     w->writer_id = own;
-    return race;
+    return found;
 }
 
 static void check_global_order(Warp *w, const Bulk *c, Buffer *b, uint64_t offset, int bytes)
 {
     uint64_t bit = offset + (b->base & 255);
-    Writer other;
+    GlobalRace race;
 
     if (c->barrier >= 0 && !b->initialised && !all_written(b, bit, bytes))
         emu_fault(w, c->in, EMU_UNINITIALISED, c->lane, "'%s' is copied from byte %llu before it is written",
@@ -109,9 +109,9 @@ static void check_global_order(Warp *w, const Bulk *c, Buffer *b, uint64_t offse
         emu_fault(w, c->in, EMU_PROXY, c->lane,
                   "'%s' at byte %llu was written through the generic proxy and no fence.proxy.async follows",
                   b->name, (unsigned long long)offset);
-    if (races(w, c, b, offset, bytes, &other))
-        emu_fault(w, c->in, EMU_RACE, c->lane, "byte %llu of '%s' was written by warp %d of block %llu, unordered",
-                  (unsigned long long)offset, b->name, other.warp, (unsigned long long)other.block);
+    if (races(w, c, b, offset, bytes, &race))
+        emu_fault(w, c->in, EMU_RACE, c->lane, "byte %llu of '%s' was %s by warp %d of block %llu, unordered",
+                  (unsigned long long)offset, b->name, race.how, race.other.warp, (unsigned long long)race.other.block);
 }
 
 static bool check_global(Warp *w, const Bulk *c)

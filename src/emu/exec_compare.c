@@ -108,20 +108,23 @@ static uint32_t combined(Warp *w, const Inst *in, uint32_t value)
     return in->aux == 1 ? value & c : in->aux == 2 ? value | c : value ^ c;
 }
 
-/* The full form: p = cmp bool c, q = !cmp bool c. */
-void emu_exec_setp2(Warp *w, const Inst *in, uint32_t mask)
+static uint32_t compared(Warp *w, const Inst *in)
 {
     const void *a = src_at(w, in, 0), *b = src_at(w, in, 1);
     Lane32 flushed[2][LANES];
-    uint32_t value, p, q;
 
-    if (in->flags & IF_FTZ) {
-        emu_flush(flushed[0], a);
-        emu_flush(flushed[1], b);
-        a = flushed[0];
-        b = flushed[1];
-    }
-    value = in->fn.cmp(a, b);
+    if (!(in->flags & IF_FTZ))
+        return in->fn.cmp(a, b);
+    emu_flush(flushed[0], a);
+    emu_flush(flushed[1], b);
+    return in->fn.cmp(flushed[0], flushed[1]);
+}
+
+/* The full form: p = cmp bool c, q = !cmp bool c. */
+void emu_exec_setp2(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t value = compared(w, in), p, q;
+
     p = combined(w, in, value);
     q = combined(w, in, ~value);
     emu_merge_pred(w, in, 0, p, mask);
@@ -132,7 +135,7 @@ void emu_exec_setp2(Warp *w, const Inst *in, uint32_t mask)
 /* true is all ones, or 1.0f where the result is .f32 */
 void emu_exec_set(Warp *w, const Inst *in, uint32_t mask)
 {
-    uint32_t value = combined(w, in, in->fn.cmp(src_at(w, in, 0), src_at(w, in, 1)));
+    uint32_t value = combined(w, in, compared(w, in));
     uint32_t truth = in->type == ET_F32 ? 0x3f800000u : FULL, result[LANES];
 
     for (int l = 0; l < LANES; l++)

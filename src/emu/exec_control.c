@@ -110,6 +110,10 @@ void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
 
     if (!expected)
         return;
+    if (!(in->flags & IF_ALIGNED) && mask != w->live) /* right by the manual, but lanes do not wait one by one here */
+        emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
+                  "only lanes 0x%08x of 0x%08x come to this barrier: the emulator counts whole warps, also without .aligned",
+                  mask, w->live);
     if (b->expected && b->expected != expected) {
         emu_fault(w, in, EMU_BARRIER, first_lane(mask),
                   "barrier %u waits for %d threads, line %d said %d", id, expected, b->line, b->expected);
@@ -140,6 +144,7 @@ void emu_exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
         emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
                   "the mask names lanes 0x%08x, but 0x%08x execute it", named & w->live, mask);
     emu_new_epoch(w);
+    emu_new_span(w);
 }
 
 /* What this warp wrote, and knows of, may be read by other blocks that have synchronised

@@ -118,7 +118,8 @@ typedef enum InstFlag {
     IF_WIDE2 = 16384,  /* the second one has */
     IF_WGMMA = 32768,  /* minds its registers itself */
     IF_PARITY = 65536, /* an mbarrier's phase is named by its parity */
-    IF_CLUSTER = 131072 /* at cluster scope only */
+    IF_CLUSTER = 131072, /* at cluster scope only */
+    IF_STRONG = 262144  /* .volatile, .relaxed, .acquire, .release: goes with atomic operations */
 } InstFlag;
 
 struct Inst {
@@ -198,8 +199,9 @@ typedef struct Buffer {
     uint64_t base, size;
     bool initialised, read_only;
     uint64_t *written;  /* a bit a byte, index from base rounded down to 256 */
-    uint32_t *writers;  /* an id a granule of who wrote it in this launch; NULL: nobody */
-    uint64_t launch;    /* the launch that `writers` belongs to */
+    /* Marks a granule of who used it in this launch, see shadow.c; NULL: nobody did so. */
+    uint32_t *writers, *changers, (*readers)[2];
+    uint64_t launch;    /* the launch that they belong to */
 } Buffer;
 
 struct EmuMemory {
@@ -261,7 +263,8 @@ struct Warp {
     uint32_t epoch, version;
     uint32_t seen[MAX_AGENTS];
     uint32_t write_state, async_state;
-    uint32_t writer_id; /* of global writes in this epoch; 0: none yet */
+    uint32_t span; /* see lanes.c */
+    uint32_t writer_id; /* of uses of global memory in this epoch; 0: none yet */
     uint32_t ordered_id; /* a writer that is known to come before */
     Memo reads[MEMO], writes[MEMO], atomics[MEMO];
 
@@ -282,7 +285,7 @@ typedef struct Barrier {
     Clock join;
 } Barrier;
 
-typedef struct Writer { /* of global memory */
+typedef struct Writer { /* a warp's epoch, or a bulk copy, that uses global memory */
     uint64_t block;
     uint32_t epoch;
     int warp;
@@ -292,6 +295,7 @@ typedef struct Writer { /* of global memory */
 } Writer;
 
 typedef struct Shadow Shadow;   /* of shared memory; see shadow.c */
+typedef struct LaneShadow LaneShadow; /* likewise; see lanes.c */
 typedef struct Async Async;     /* see async.h */
 typedef struct Cluster Cluster; /* see cluster.h */
 
@@ -327,6 +331,7 @@ struct Machine {
     uint32_t shared_bytes;
     uint64_t *shared_written; /* a bit a byte */
     Shadow *shadow;
+    LaneShadow *lanes;   /* NULL: no checks */
     int first_writer;    /* of this block, in Run.writers */
     bool acquired;       /* this block has done an atomic or an acquiring load */
 };
@@ -406,8 +411,13 @@ bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mod
                        const char **why, EmuFaultKind *kind);
 bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **why);
 void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes);
-bool emu_global_race(Warp *w, Buffer *b, uint64_t offset, int bytes, AccessMode mode,
-                     Writer *other);
+typedef struct GlobalRace {
+    Writer other;    /* with whom */
+    const char *how; /* "written", "read" … by it */
+    bool lanes;      /* it is another lane of the same warp */
+} GlobalRace;
+enum { MARK_LANE = 31, MARK_SEVERAL = 32, MARK_SHIFT = 6 }; /* a mark: an index of Run.writers, a lane or several */
+bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, AccessMode mode, GlobalRace *race);
 /* Whether a write of the block, or of its cluster, comes before what warp w does now. */
 bool emu_writer_known(const Warp *w, const Writer *other);
 /* An access by the asynchronous proxy that warp w starts: a read that ends with
@@ -427,6 +437,16 @@ bool emu_shadow_remote(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint3
                        EmuFaultKind *kind);
 /* The same for st.async, whose agent and epoch are those of its mbarrier. */
 bool emu_shadow_later(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why, EmuFaultKind *kind);
+
+/* lanes.c: which lanes of a warp touched a granule of shared memory since the warp's last barrier. */
+LaneShadow *emu_lanes_new(Machine *m, uint32_t bytes);
+void emu_new_span(Warp *w); /* what lanes did so far comes before what any of them does now */
+/* Returns the lanes that race with another; `together`: all lanes access what the addresses of some
+ * name (ldmatrix, stmatrix). Such a read comes before what follows it, since all execute it at once. */
+uint32_t emu_lanes_access(const Warp *w, uint32_t mask, const uint64_t address[LANES], int bytes, AccessMode mode,
+                          bool together);
+/* Whether no other lane is in the way of a cp.async that this lane starts. */
+bool emu_lanes_issue(const Warp *w, int lane, uint32_t at, int bytes);
 
 /* sched.c: releases and acquires */
 void emu_release(Warp *w, Clock *join);

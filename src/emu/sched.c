@@ -48,6 +48,7 @@ void emu_acquire(Warp *w, const Clock *join)
         emu_async_acquire(w, join);
     w->version++;
     w->ordered_id = 0;
+    emu_new_span(w);
 }
 
 void emu_clock_merge(const Machine *m, Clock *into, const Clock *from)
@@ -361,6 +362,7 @@ static void start_warp(Machine *m, int index)
     if (w->fence)
         memset(w->fence, 0, sizeof *w->fence);
     emu_new_epoch(w);
+    emu_new_span(w);
     memset(w->seen, 0, sizeof w->seen);
     memset(w->commits, 0, sizeof w->commits);
     memset(w->reads, 0, sizeof w->reads);
@@ -530,8 +532,10 @@ static void start_machine(Machine *m)
     }
     if (entry->async)
         emu_async_start(m);
-    if (m->checks)
+    if (m->checks) {
         m->shadow = emu_shadow_new(m, m->shared_bytes);
+        m->lanes = emu_lanes_new(m, m->shared_bytes);
+    }
 }
 
 static Run *start_run(Arena *arena, const EmuLaunch *launch)

@@ -199,7 +199,7 @@ typedef struct Buffer {
     uint64_t base, size;
     bool initialised, read_only;
     uint64_t *written;  /* a bit a byte, index from base rounded down to 256 */
-    /* Marks a granule of who used it in this launch, see shadow.c; NULL: nobody did so. */
+    /* Marks a granule of who used it in this launch, see global.c; NULL: nobody did so. */
     uint32_t *writers, *changers, (*readers)[2];
     uint64_t launch;    /* the launch that they belong to */
 } Buffer;
@@ -411,15 +411,8 @@ bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mod
                        const char **why, EmuFaultKind *kind);
 bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **why);
 void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes);
-typedef struct GlobalRace {
-    Writer other;    /* with whom */
-    const char *how; /* "written", "read" … by it */
-    bool lanes;      /* it is another lane of the same warp */
-} GlobalRace;
-enum { MARK_LANE = 31, MARK_SEVERAL = 32, MARK_SHIFT = 6 }; /* a mark: an index of Run.writers, a lane or several */
-bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, AccessMode mode, GlobalRace *race);
-/* Whether a write of the block, or of its cluster, comes before what warp w does now. */
-bool emu_writer_known(const Warp *w, const Writer *other);
+/* Whether what an agent of block `rank` did in an epoch comes before what warp w does now. */
+bool emu_known(const Warp *w, int rank, int agent, uint32_t epoch);
 /* An access by the asynchronous proxy that warp w starts: a read that ends with
  * epoch `epoch` of a reading agent, or a write that ends with that of another; or one
  * of warp w to another block's shared memory, whose agent and epoch need not be given.
@@ -437,6 +430,17 @@ bool emu_shadow_remote(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint3
                        EmuFaultKind *kind);
 /* The same for st.async, whose agent and epoch are those of its mbarrier. */
 bool emu_shadow_later(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why, EmuFaultKind *kind);
+
+/* global.c: who used a granule of global memory; a mark is an index of Run.writers and a lane, or several. */
+enum { MARK_LANE = 31, MARK_SEVERAL = 32, MARK_SHIFT = 6 };
+typedef struct GlobalRace {
+    Writer other;    /* with whom */
+    const char *how; /* "written", "read" … by it */
+    bool lanes;      /* it is another lane of the same warp */
+} GlobalRace;
+bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, AccessMode mode, GlobalRace *race);
+/* Whether a write of the block, or of its cluster, comes before what warp w does now. */
+bool emu_writer_known(const Warp *w, const Writer *other);
 
 /* lanes.c: which lanes of a warp touched a granule of shared memory since the warp's last barrier. */
 LaneShadow *emu_lanes_new(Machine *m, uint32_t bytes);

@@ -67,6 +67,13 @@ static const Case cases[] = {
       FILL DESCRIPTORS "bar.sync 0; fence.proxy.async;\n" FENCE MMA DONE SINK, 0, NULL },
     { "a bulk store of what ordinary stores wrote, no proxy fence", EMU_PROXY,
       FILL "bar.sync 0;\n" STORE(4096) " //!\n" STORED, FILL "fence.proxy.async.shared::cta; bar.sync 0;\n" STORE(4096) STORED, 0, NULL },
+    { "a lane's bulk store of what other lanes of its warp stored", EMU_RACE,
+      "mad.lo.u32 %r20, %r1, 4, %r3; st.shared.u32 [%r20], %r1; fence.proxy.async;\n" STORE(128) " //!\n" STORED,
+      "mad.lo.u32 %r20, %r1, 4, %r3; st.shared.u32 [%r20], %r1; fence.proxy.async; bar.warp.sync -1;\n" STORE(128) STORED, 32, "bar.warp.sync" },
+    { "a copy over an mbarrier", EMU_BARRIER,
+      INIT(1) "@%p1 " EXPECT(512, 0)
+      "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 512, [%r2]; //!\n" WAIT("W", 0, 0),
+      INIT(1) "@%p1 " EXPECT(512, 0) "@%p1 " LOAD(0, 0, 512, 0) WAIT("W", 0, 0), 0, "an mbarrier lies" },
     { "a bulk load over what ordinary stores wrote, no proxy fence", EMU_PROXY,
       INIT(1) FILL "bar.sync 0; @%p1 " EXPECT(512, 0) "@%p1 " LOAD(0, 0, 512, 0) " //!\n" WAIT("W", 0, 0),
       INIT(1) FILL "fence.proxy.async; bar.sync 0; @%p1 " EXPECT(512, 0) "@%p1 " LOAD(0, 0, 512, 0) WAIT("W", 0, 0), 0, NULL },

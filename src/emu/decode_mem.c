@@ -473,6 +473,7 @@ void emu_decode_cp(Decoding *d)
         emu_bad_operands(d, "only cp.async is known");
         return;
     }
+    emu_mod_unknown(d, "mbarrier"); /* cp.async.mbarrier.arrive */
     if (emu_mod(d, "bulk"))
         emu_decode_bulk(d);
     else if (emu_mod(d, "commit_group"))

@@ -73,7 +73,7 @@ static uint32_t check_target(Warp *w, const Inst *in, uint32_t mask, const uint6
                       (unsigned long long)to[l], (unsigned long long)w->m->shared_bytes);
         } else {
             ok |= 1u << l;
-            if (w->m->checks && !emu_lanes_issue(w, l, (uint32_t)to[l], in->bytes))
+            if (w->m->checks && !emu_lanes_alone(w, l, (uint32_t)to[l], in->bytes, ACCESS_WRITE))
                 emu_fault(w, in, EMU_ASYNC_RACE, l,
                           "cp.async to shared address 0x%llx: another lane of the warp accesses it and no bar.warp.sync lies between",
                           (unsigned long long)to[l]);

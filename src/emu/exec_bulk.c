@@ -145,6 +145,18 @@ static bool unit_written(const Machine *m, uint32_t at)
     return emu_bits_all(m->shared_written, at, UNIT);
 }
 
+/* What other lanes of the warp did there, and mbarriers that lie there. */
+static void check_neighbours(Warp *w, const Bulk *c, uint32_t at, AccessMode mode)
+{
+    uint64_t address[LANES] = { 0 };
+
+    if (!emu_lanes_alone(w, c->lane, at, UNIT, mode))
+        emu_fault(w, c->in, EMU_RACE, c->lane,
+                  "shared memory at 0x%x: another lane of the warp accesses it and no bar.warp.sync lies between", at);
+    address[c->lane] = at;
+    emu_mbarrier_touch(w, c->in, w->m->async, 1u << c->lane, address, UNIT);
+}
+
 static void check_shared(Warp *w, const Bulk *c)
 {
     bool load = c->barrier >= 0;
@@ -161,6 +173,7 @@ static void check_shared(Warp *w, const Bulk *c)
             if (!load && !unit_written(w->m, at))
                 emu_fault(w, c->in, EMU_UNINITIALISED, c->lane, "shared memory at 0x%x is copied before it is written",
                           at);
+            check_neighbours(w, c, at, access.mode);
             if (!emu_shadow_async(w, &access, at, UNIT, &why, &kind))
                 emu_fault(w, c->in, kind, c->lane, "shared memory at 0x%x: %s", at, why);
             emu_bits_set(w->m->shared_written, at, UNIT);

@@ -148,10 +148,13 @@ uint32_t emu_lanes_access(const Warp *w, uint32_t mask, const uint64_t address[L
     return racing;
 }
 
-bool emu_lanes_issue(const Warp *w, int lane, uint32_t at, int bytes)
+bool emu_lanes_alone(const Warp *w, int lane, uint32_t at, int bytes, AccessMode mode)
 {
-    uint64_t address[LANES] = { 0 };
+    const LaneShadow *s = w->m->lanes;
+    const Granule *last = last_of(s, at, bytes);
+    bool racing = false;
 
-    address[lane] = at;
-    return !touch(w, 1u << lane, address, bytes, ACCESS_WRITE);
+    for (const Granule *g = first_of(s, at); g <= last; g++)
+        racing |= races(g, w->span, (uint32_t)lane, mode);
+    return !racing;
 }

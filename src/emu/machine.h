@@ -449,8 +449,8 @@ void emu_new_span(Warp *w); /* what lanes did so far comes before what any of th
  * name (ldmatrix, stmatrix). Such a read comes before what follows it, since all execute it at once. */
 uint32_t emu_lanes_access(const Warp *w, uint32_t mask, const uint64_t address[LANES], int bytes, AccessMode mode,
                           bool together);
-/* Whether no other lane is in the way of a cp.async that this lane starts. */
-bool emu_lanes_issue(const Warp *w, int lane, uint32_t at, int bytes);
+/* Whether no other lane is in the way of a copy that this lane starts, which is not marked. */
+bool emu_lanes_alone(const Warp *w, int lane, uint32_t at, int bytes, AccessMode mode);
 
 /* sched.c: releases and acquires */
 void emu_release(Warp *w, Clock *join);

@@ -465,6 +465,25 @@ static void only_a_part_of_a_long_line_is_shown(void **state)
     assert_int_equal(strchr(out, '\n')[1 + strcspn(out, "!")], '^');
 }
 
+static void long_words_are_cut_in_messages(void **state)
+{
+    enum { LONG = 100000 };
+    Fixture *f = *state;
+    Source source = source_of("x");
+    Diags *diags = diags_new(f->arena, &source);
+    char *word = arena_alloc(f->arena, LONG + 1);
+    Diag *diag;
+
+    memset(word, 'x', LONG);
+    word[199] = '\xc3', word[200] = '\xa9';
+    diag = diag_add(diags, TW0101, (Span){0, 1}, "no %s here", word);
+    diag_note(diags, diag, "short words stay: %s", word);
+    assert_int_equal(strlen(diag->message), 3 + 201 + 3 + 5);
+    assert_string_equal(diag->message + 3 + 199, "\xc3\xa9... here");
+    assert_memory_equal(diag->note, "short words stay: x", 19);
+    assert_true(strlen(diag->note) < 300);
+}
+
 static void errors_are_bounded_and_counted(void **state)
 {
     Fixture *f = *state;
@@ -812,6 +831,7 @@ int main(void)
         TEST(colour_is_only_added),
         TEST(hostile_bytes_never_reach_the_terminal),
         TEST(only_a_part_of_a_long_line_is_shown),
+        TEST(long_words_are_cut_in_messages),
         TEST(errors_are_bounded_and_counted),
         TEST(diagnostics_are_json_too),
         TEST(every_code_has_its_facts),

@@ -117,6 +117,26 @@ static bool is_said(const Diags *diags, const Diag *last)
     return false;
 }
 
+/* A word of a source may be as long as the source; of one in a message nobody reads more than its beginning. */
+static const char *shorten(char *text)
+{
+    enum { LONGEST = 200 };
+    char *to = text;
+    int length = 0;
+
+    for (const char *c = text; *c; c++) {
+        bool begins = ((unsigned char)*c & 0xc0) != 0x80; /* a UTF-8 character */
+
+        length = *c == ' ' || *c == '\n' ? 0 : length + begins;
+        if (length <= LONGEST)
+            *to++ = *c;
+        else if (begins && length <= LONGEST + 3)
+            *to++ = '.';
+    }
+    *to = '\0';
+    return text;
+}
+
 Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...)
 {
     Severity severity = diag_info(code)->severity;
@@ -133,7 +153,7 @@ Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...)
     vec_push(diags->arena, &diags->list, (Diag){.code = code, .source = diags->source, .span = span});
     diag = &diags->list.data[diags->list.len - 1];
     va_start(args, fmt);
-    diag->message = arena_vprintf(diags->arena, fmt, args);
+    diag->message = shorten(arena_vprintf(diags->arena, fmt, args));
     va_end(args);
     if (!is_said(diags, diag))
         return diag;
@@ -149,7 +169,7 @@ void diag_note(Diags *diags, Diag *diag, const char *fmt, ...)
     if (diag == &diags->scratch)
         return;
     va_start(args, fmt);
-    diag->note = arena_vprintf(diags->arena, fmt, args);
+    diag->note = shorten(arena_vprintf(diags->arena, fmt, args));
     va_end(args);
 }
 

@@ -397,6 +397,25 @@ static void test_rejected(void **state)
     check_rejected("div.rz.f32 %f1, %f2, %f3;", "TW0823", 0);
     check_rejected("add.u32.wrong %r1, %r2, %r3;", "TW0823", 0);
     check_rejected("add.f32 %f1, %f2, 1;", "TW0824", 0);
+    /* what ptxas refuses */
+    check_rejected("add.u32 %r1, %r2, 1.5;", "TW0824", 0);
+    check_rejected("add.u32 %r1, %r2, %f3;", "TW0824", 0);
+    check_rejected("mov.u32 %r1, %f3;", "TW0824", 0);
+    check_rejected("st.global.u32 [%rd1], %f1;", "TW0824", 0);
+    check_rejected("fma.rn.bf16x2 %f1, %r1, %r1, %r1;", "TW0824", 0);
+    check_rejected("ld.global.f32 %f1, [%f1];", "TW0824", 0);
+    check_rejected("fma.f32 %f1, %f1, %f1, %f1;", "TW0823", 0);
+    check_rejected("div.f32 %f1, %f1, %f1;", "TW0823", 0);
+    check_rejected("ex2.f32 %f1, %f1;", "TW0823", 0);
+    check_rejected("ex2.rn.f32 %f1, %f1;", "TW0823", 0);
+    check_rejected("add.approx.f32 %f1, %f1, %f1;", "TW0823", 0);
+    check_rejected("add.ftz.s32 %r1, %r1, %r1;", "TW0823", 0);
+    check_rejected("cvt.f32.s32 %f1, %r1;", "TW0823", 0);
+    check_rejected("cvt.bf16.f32 %h1, %f1;", "TW0823", 0);
+    check_rejected("cvt.rn.f32.f16 %f1, %h1;", "TW0823", 0);
+    check_rejected("cvt.rz.s32.f32 %r1, %f1;", "TW0823", 0);
+    check_rejected("st.global.nc.f32 [%rd1], %f1;", "TW0823", 0);
+    check_rejected(".reg .u32 %r1;", "TW0826", 0);
     check_rejected("mov.u32 %r1, %tid.w;", "TW0825", 0);
     check_rejected("bra NOWHERE;", "TW0825", 0);
     check_rejected("L: L: mov.u32 %r1, 0;", "TW0826", 0);

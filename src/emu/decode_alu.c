@@ -35,20 +35,65 @@ static const char *row_name(Decoding *d)
     return str_text(&name);
 }
 
-static uint32_t alu_flags(Decoding *d, EmuType type)
+/* How floating-point instructions round, or that they approximate (PTX ISA, under the name of each). */
+enum { ROUNDS = 1, APPROXIMATES = 2, FULL_RANGE = 4, MUST_SAY = 8 };
+static const struct {
+    const char *opcode;
+    int says;
+} precisions[] = {
+    { "add", ROUNDS }, { "sub", ROUNDS }, { "mul", ROUNDS },
+    { "fma", ROUNDS | MUST_SAY }, { "mad", ROUNDS | MUST_SAY },
+    { "div", ROUNDS | APPROXIMATES | FULL_RANGE | MUST_SAY },
+    { "rcp", ROUNDS | APPROXIMATES | MUST_SAY }, { "sqrt", ROUNDS | APPROXIMATES | MUST_SAY },
+    { "rsqrt", APPROXIMATES | MUST_SAY }, { "ex2", APPROXIMATES | MUST_SAY }, { "lg2", APPROXIMATES | MUST_SAY },
+    { "sin", APPROXIMATES | MUST_SAY }, { "cos", APPROXIMATES | MUST_SAY }, { "tanh", APPROXIMATES | MUST_SAY },
+};
+
+/* `directed`: .rz, .rm or .rp chose the row. */
+static void take_precision(Decoding *d, bool directed)
+{
+    int says = 0;
+    bool said = directed;
+
+    for (size_t i = 0; i < TW_COUNT(precisions); i++) {
+        if (strcmp(precisions[i].opcode, d->s->opcode) == 0)
+            says = precisions[i].says;
+    }
+    said |= says & ROUNDS && emu_mod(d, "rn");
+    said |= says & APPROXIMATES && emu_mod(d, "approx");
+    said |= says & FULL_RANGE && emu_mod(d, "full");
+    if (said || !(says & MUST_SAY) || d->bad)
+        return;
+    diag_add(d->p->diags, TW0823, d->s->span, "'%s' does not say how it rounds%s", d->s->opcode,
+             says & APPROXIMATES ? ", or .approx" : ", as .rn");
+    d->bad = true;
+}
+
+static bool is_directed(const char *name)
+{
+    const char *end = strrchr(name, '.');
+
+    return end && (strcmp(end, ".rz") == 0 || strcmp(end, ".rm") == 0 || strcmp(end, ".rp") == 0);
+}
+
+static uint32_t alu_flags(Decoding *d, const char *name, EmuType type)
 {
     uint32_t flags = 0;
 
+    if (emu_types[type].kind != TK_FLOAT)
+        return 0;
     if (emu_mod(d, "ftz") && type == ET_F32)
         flags |= IF_FTZ;
-    if (emu_types[type].kind == TK_FLOAT && emu_mod(d, "sat"))
+    if (emu_mod(d, "sat"))
         flags |= IF_SAT;
-    if (emu_types[type].kind == TK_FLOAT) {
-        emu_mod(d, "rn");
-        emu_mod(d, "approx");
-        emu_mod(d, "full");
-    }
+    take_precision(d, is_directed(name));
     return flags;
+}
+
+/* Of what type an operand is that a row has as bits: registers and literals are those of the instruction. */
+static EmuType operand_type(EmuType type, EmuType of_row)
+{
+    return emu_types[type].kind == TK_FLOAT && emu_types[type].bytes == emu_types[of_row].bytes ? type : of_row;
 }
 
 void emu_decode_alu(Decoding *d)
@@ -56,7 +101,7 @@ void emu_decode_alu(Decoding *d)
     const char *name = row_name(d);
     EmuType type = emu_need_type(d);
     const AluRow *row = d->bad ? NULL : find_row(d->p, name, type);
-    uint32_t flags = alu_flags(d, type);
+    uint32_t flags = alu_flags(d, name, type);
     Inst *in;
 
     if (d->bad)
@@ -70,9 +115,9 @@ void emu_decode_alu(Decoding *d)
     }
     if (!emu_need_args(d, row->sources + 1, row->sources + 1))
         return;
-    emu_dst(d, &d->s->args[0], (EmuType)row->d);
+    emu_dst(d, &d->s->args[0], operand_type(type, (EmuType)row->d));
     for (int i = 0; i < row->sources; i++)
-        emu_src(d, &d->s->args[i + 1], (EmuType)row->src[i]);
+        emu_src(d, &d->s->args[i + 1], operand_type(type, (EmuType)row->src[i]));
     d->cls = row->cls;
     in = emu_ptx_emit(d, flags ? emu_exec_alu_flags : emu_exec_alu);
     if (!in)
@@ -373,6 +418,23 @@ static Rounding need_rounding(Decoding *d)
     return emu_mod_one_of(d, names, (int)TW_COUNT(names), &which) ? (Rounding)(which + 1) : RND_NONE;
 }
 
+/* Whether a conversion must, may or must not say how it rounds, and whether it does so (PTX ISA, "cvt"). */
+static bool rounding_fits(Rounding rounding, EmuType to, EmuType from)
+{
+    bool integral = rounding == RND_NI || rounding == RND_ZI || rounding == RND_MI || rounding == RND_PI;
+    bool to_float = emu_types[to].kind == TK_FLOAT, from_float = emu_types[from].kind == TK_FLOAT;
+
+    if (!to_float || !from_float)
+        return to_float == from_float ? rounding == RND_NONE : to_float ? rounding && !integral : integral;
+    if (to == from)
+        return rounding == RND_NONE || integral;
+    if (from == ET_E4M3X2 || from == ET_E5M2X2 || to == ET_TF32)
+        return rounding && !integral;
+    if (emu_types[to].bytes > emu_types[from].bytes && from != ET_F32)
+        return rounding == RND_NONE || integral;
+    return to == ET_F64 ? rounding == RND_NONE || integral : rounding && !integral;
+}
+
 static bool is_packed(EmuType type)
 {
     return type == ET_F16X2 || type == ET_BF16X2 || type == ET_E4M3X2 || type == ET_E5M2X2;
@@ -402,6 +464,14 @@ void emu_decode_cvt(Decoding *d)
         return;
     if (!emu_convert_known(to, from)) {
         diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know this conversion");
+        return;
+    }
+    if (!d->bad && !rounding_fits(rounding, to, from)) {
+        diag_add(d->p->diags, TW0823, d->s->span, "%s",
+                 emu_types[to].kind != TK_FLOAT && emu_types[from].kind == TK_FLOAT
+                     ? "a conversion to an integer says to which: .rni, .rzi, .rmi or .rpi"
+                 : rounding == RND_NONE ? "this conversion does not say how it rounds, as .rn"
+                                        : "this conversion is exact, or rounds in another way");
         return;
     }
     emu_dst_wide(d, &d->s->args[0], to);

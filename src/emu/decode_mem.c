@@ -138,6 +138,8 @@ static void decode_access(Decoding *d, bool stores)
     int64_t offset;
     Inst *in;
 
+    if (!stores && space == SPACE_GLOBAL)
+        emu_mod(d, "nc");
     emu_mod_ignore_hints(d);
     type = emu_need_type(d);
     d->cls = access_class(space, stores);

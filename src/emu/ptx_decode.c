@@ -128,7 +128,7 @@ EmuType emu_need_type(Decoding *d)
 /* .ca .cg … .L1::no_allocate .L2::128B …: they steer caches, not meaning. */
 void emu_mod_ignore_hints(Decoding *d)
 {
-    static const char *const plain[] = { "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc" };
+    static const char *const plain[] = { "ca", "cg", "cs", "lu", "cv", "wb", "wt" };
 
     for (size_t i = 0; i < TW_COUNT(plain); i++)
         emu_mod(d, plain[i]);
@@ -208,12 +208,25 @@ static int register_bytes(EmuType type)
     return type == ET_PRED ? 0 : emu_types[type].bytes;
 }
 
+/* Bits are anything; integers of either sign are alike, floating-point types are not (PTX ISA,
+ * "Operand Type Checking"). */
+static bool alike(EmuType reg, EmuType type)
+{
+    TypeKind have = emu_types[reg].kind, need = emu_types[type].kind;
+
+    if (have == TK_BITS || need == TK_BITS)
+        return true;
+    return have == TK_FLOAT || need == TK_FLOAT ? reg == type : true;
+}
+
 static bool fits(EmuType reg, EmuType type, bool wider)
 {
     int have = register_bytes(reg), need = register_bytes(type);
 
     if (!have || !need)
         return have == need;
+    if (!alike(reg, type))
+        return false;
     return wider ? have >= need : have == need || (need == 1 && have == 2);
 }
 
@@ -285,6 +298,10 @@ static void add_literal(Decoding *d, const Arg *arg, EmuType type)
     }
     if (arg->kind == ARG_INT && (type == ET_F32 || type == ET_F64)) {
         bad_operand(d, arg, "a floating-point operand needs a floating-point literal");
+        return;
+    }
+    if (arg->kind == ARG_FLOAT && (emu_types[type].kind == TK_UNSIGNED || emu_types[type].kind == TK_SIGNED)) {
+        bad_operand(d, arg, "an integer operand needs an integer literal");
         return;
     }
     if (arg->kind == ARG_FLOAT)
@@ -419,7 +436,7 @@ int64_t emu_src_address(Decoding *d, const Arg *arg, bool *wide)
         EmuType type = d->p->entry->slots.data[base->slot].type;
 
         *wide = emu_types[type].bytes == 8;
-        emu_src(d, base, *wide ? ET_B64 : ET_B32);
+        emu_src(d, base, *wide ? ET_U64 : ET_U32);
     } else {
         emu_src(d, base, ET_B64);
     }

@@ -80,13 +80,41 @@ void emu_ptx_scope_close(Parser *p)
     }
 }
 
+/* Splits %r12 into the name of its range, "%r<", and 12. */
+static const char *range_name(Parser *p, const char *name, int *number)
+{
+    size_t len = strlen(name), digits = 0;
+    char text[80];
+
+    while (digits < len && digits < 8 && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9')
+        digits++;
+    if (!digits || len - digits + 2 > sizeof text || (digits > 1 && name[len - digits] == '0'))
+        return NULL;
+    *number = 0;
+    for (size_t i = len - digits; i < len; i++)
+        *number = *number * 10 + (name[i] - '0');
+    memcpy(text, name, len - digits);
+    text[len - digits] = '<';
+    return symn(p->syms, text, len - digits + 1);
+}
+
+/* Whether a range of this scope has a register of this name. */
+static bool in_range(Parser *p, const char *name)
+{
+    int number, index;
+    const char *range = range_name(p, name, &number);
+
+    index = range ? emu_names_get(&p->names, range) : -1;
+    return index >= 0 && p->depth && index >= p->scopes[p->depth - 1] && number < p->symbols.data[index].count;
+}
+
 /* The result may be completed until the next declaration. */
 Symbol *emu_ptx_declare(Parser *p, Span span, SymbolKind kind, const char *name)
 {
     int old = emu_names_get(&p->names, name);
     Symbol symbol = { .kind = kind, .name = name, .shadowed = old };
 
-    if (p->depth && old >= p->scopes[p->depth - 1])
+    if ((p->depth && old >= p->scopes[p->depth - 1]) || (kind == SYM_REGISTER && in_range(p, name)))
         diag_add(p->diags, TW0826, span, "'%s' is declared twice in one scope", name);
     emu_names_put(p->arena, &p->names, name, p->symbols.len);
     vec_push(p->arena, &p->symbols, symbol);
@@ -117,24 +145,6 @@ int emu_ptx_new_slot(Parser *p, const char *name, EmuType type)
     entry->block_bytes += lane_block(type);
     vec_push(p->arena, &entry->slots, slot);
     return entry->slots.len - 1;
-}
-
-/* Splits %r12 into the name of its range, "%r<", and 12. */
-static const char *range_name(Parser *p, const char *name, int *number)
-{
-    size_t len = strlen(name), digits = 0;
-    char text[80];
-
-    while (digits < len && digits < 8 && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9')
-        digits++;
-    if (!digits || len - digits + 2 > sizeof text || (digits > 1 && name[len - digits] == '0'))
-        return NULL;
-    *number = 0;
-    for (size_t i = len - digits; i < len; i++)
-        *number = *number * 10 + (name[i] - '0');
-    memcpy(text, name, len - digits);
-    text[len - digits] = '<';
-    return symn(p->syms, text, len - digits + 1);
 }
 
 int emu_ptx_register(Parser *p, const char *name)

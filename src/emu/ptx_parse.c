@@ -239,6 +239,11 @@ static bool parse_name(Parser *p, Arg *arg)
         arg->kind = ARG_SINK;
         return true;
     }
+    if (strcmp(name, "WARP_SZ") == 0) {
+        arg->kind = ARG_INT;
+        arg->bits = LANES;
+        return true;
+    }
     if ((arg->slot = emu_ptx_register(p, name)) >= 0) {
         arg->kind = ARG_REGISTER;
         return true;

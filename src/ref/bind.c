@@ -24,7 +24,7 @@ enum { UNBOUND = -1 };
 static bool bind_dim(Ref *ref, const DefDimSym *dim, double value, const char **error)
 {
     if (value != floor(value) || value < 0 || value > INT32_MAX)
-        return ref_fail(ref, error, "%s = %g; a dimension is an integer from 0 to %d", dim->name, value,
+        return ref_fail(ref, error, "%s = %.10g; a dimension is an integer from 0 to %d", dim->name, value,
                         INT32_MAX);
     ref->syms[dim->sym->id] = (int64_t)value;
     return true;

@@ -438,6 +438,20 @@ static void test_rejected(void **state)
     check_rejected("mov.b64 %rd1, {%r1,{%r2,{%r3}}};", "TW0821", 0);
 }
 
+/* Variables that nobody uses are no mistake, as those that headers leave in nvcc's text. */
+static void test_unused_variables(void **state)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".global .align 4 .b8 table[8] = {1, 2, 3};\n.global .u64 refs[2] = {generic(table), 0};\n"
+        ".visible .const .align 4 .f32 c[2];\n.visible .entry k()\n{\nret;\n}\n";
+    Rig rig;
+
+    (void)state;
+    rig_open(&rig);
+    assert_non_null(rig_parse_text(&rig, text, strlen(text)));
+    rig_close(&rig);
+}
+
 /* Several mistakes are reported in one go, and not without end. */
 static void test_recovers(void **state)
 {
@@ -585,7 +599,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_planted_faults), cmocka_unit_test(test_no_checks),
         cmocka_unit_test(test_bad_launch),     cmocka_unit_test(test_short_params),
-        cmocka_unit_test(test_rejected),       cmocka_unit_test(test_recovers),
+        cmocka_unit_test(test_rejected),       cmocka_unit_test(test_unused_variables),
+        cmocka_unit_test(test_recovers),
         cmocka_unit_test(test_truncated),      cmocka_unit_test(test_mutated),
         cmocka_unit_test(test_noise),          cmocka_unit_test(test_large),
     };

@@ -704,6 +704,15 @@ static void skip_braces(Parser *p)
     } while (depth > 0);
 }
 
+/* Past what is left of a variable, with its values, or of a function. */
+static void skip_definition(Parser *p)
+{
+    emu_ptx_skip_statement(p);
+    if (emu_ptx_peek(p) == '{')
+        skip_braces(p);
+    emu_ptx_accept(p, ';');
+}
+
 /* .version 8.0 | .target sm_80, … | .address_size 64 */
 static void parse_header(Parser *p, Span word)
 {
@@ -741,9 +750,8 @@ static void parse_directive(Parser *p)
         parse_entry(p);
     } else if (is_word(p, word, "shared")) {
         parse_module_shared(p);
-    } else if (is_word(p, word, "global")) {
-        emu_ptx_skip_statement(p); /* declares no name: whoever uses it is told so */
-        emu_ptx_accept(p, ';');
+    } else if (is_word(p, word, "global") || is_word(p, word, "const")) {
+        skip_definition(p); /* declares no name: whoever uses it is told so */
     } else if (is_word(p, word, "file") || is_word(p, word, "loc")) {
         emu_ptx_skip_line(p);
     } else if (is_word(p, word, "section")) {
@@ -752,10 +760,7 @@ static void parse_directive(Parser *p)
         skip_braces(p);
     } else {
         diag_add(p->diags, TW0822, word, "the emulator does not know '.%s'", emu_ptx_text(p, word));
-        emu_ptx_skip_statement(p);
-        if (emu_ptx_peek(p) == '{')
-            skip_braces(p);
-        emu_ptx_accept(p, ';');
+        skip_definition(p);
     }
 }
 

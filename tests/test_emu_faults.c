@@ -192,6 +192,16 @@ static const Case cases[] = {
     { "barrier in a branch that part of a warp takes", EMU_DIVERGENT,
       "setp.lt.u32 %p1, %r1, 16; @%p1 bra SKIP;\nbar.sync 0; //!\nSKIP:",
       "setp.lt.u32 %p1, %r1, 32; @%p1 bra SKIP;\nbar.sync 0, 32;\nSKIP:", 64, 0, false, false, 0 },
+    { "lanes that come apart wait at different barriers", EMU_DEADLOCK,
+      "setp.lt.u32 %p1, %r1, 40; @%p1 bra A;\nbarrier.sync 1; bra E;\nA: barrier.sync 2; //!\nE:",
+      "setp.lt.u32 %p1, %r1, 40; @%p1 bra A;\nbarrier.sync 1; bra E;\nA: barrier.sync 1;\nE:", 64, 0, false, false, 0 },
+    { "lanes that come apart, without the barrier between", EMU_RACE,
+      LANE_WORD "setp.lt.u32 %p1, %r1, 16; @%p1 bra A;\nst.shared.u32 [%r4], %r1; bra E;\nA: ld.shared.u32 %r7, [%r4+64]; //!\nE: barrier.sync 1;",
+      LANE_WORD "setp.lt.u32 %p1, %r1, 16; @%p1 bra A;\nst.shared.u32 [%r4], %r1; barrier.sync 1; bra E;\n"
+      "A: barrier.sync 1; ld.shared.u32 %r7, [%r4+64];\nE: bar.sync 0; barrier.sync 1;", 32, 0, false, false, 0 },
+    { "a warp exits where another waits; lanes may", EMU_DEADLOCK,
+      "setp.ge.u32 %p1, %r1, 32; @%p1 exit;\nbarrier.sync 1; //!",
+      "setp.lt.u32 %p1, %r1, 16; @%p1 bra A;\nbarrier.sync 1; bra E;\nA: exit;\nE:", 64, 0, false, false, 0 },
     { "ldmatrix by part of a warp", EMU_DIVERGENT,
       SHARED_WORD "st.shared.v4.b32 [%r2], {0,0,0,0}; setp.lt.u32 %p1, %r1, 16;\n"
       "@%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2]; //!",

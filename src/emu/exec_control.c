@@ -85,21 +85,51 @@ static int expected_threads(Warp *w, const Inst *in, uint32_t mask, uint32_t *id
     return 0;
 }
 
-static void complete(Machine *m, Barrier *b)
+static void complete(Machine *m, int id)
 {
+    Barrier *b = &m->barriers[id], done = *b;
     bool everybody = b->expected == m->warp_count * LANES &&
                      __builtin_popcount(b->waiting) == m->warp_count;
 
-    for (uint32_t rest = b->waiting; rest; rest &= rest - 1) {
+    memset(b, 0, sizeof *b);
+    for (uint32_t rest = done.waiting; rest; rest &= rest - 1) {
         Warp *w = &m->warps[first_lane(rest)];
 
-        w->state = WARP_READY;
-        emu_acquire(w, &b->join);
+        emu_acquire(w, &done.join);
+        emu_unpark(w, id);
     }
     /* What is in flight, and what other blocks do, is not ordered by it. */
     if (everybody && m->checks && !m->async && m->cluster->size == 1)
         emu_shadow_ordered(m->shadow);
-    memset(b, 0, sizeof *b);
+}
+
+/* For how many threads lanes that arrive count. A warp that came whole, if not at once, counts as
+ * LANES, lanes that have exited or never were among them. */
+static int arrivals(Barrier *b, const Warp *w, uint32_t mask)
+{
+    uint32_t *came = &b->came[w->index];
+    int count = __builtin_popcount(mask);
+
+    *came |= mask;
+    if (*came != w->live)
+        return count;
+    *came = 0;
+    return count + LANES - __builtin_popcount(w->live);
+}
+
+/* Of .aligned barriers all lanes come at once, and wait as one. */
+static void wait_at(Warp *w, const Inst *in, uint32_t mask, int id)
+{
+    w->m->barriers[id].waiting |= 1u << w->index;
+    if (mask != w->live && !(in->flags & IF_ALIGNED)) {
+        emu_park_at(w, mask, id, in->line);
+        return;
+    }
+    w->state = WARP_WAITING;
+    w->wait_line = in->line;
+    w->wait_barrier = id;
+    if (w->async)
+        emu_async_barrier(w, WAIT_BARRIER);
 }
 
 void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
@@ -110,10 +140,6 @@ void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
 
     if (!expected)
         return;
-    if (!(in->flags & IF_ALIGNED) && mask != w->live) /* right by the manual, but lanes do not wait one by one here */
-        emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
-                  "only lanes 0x%08x of 0x%08x come to this barrier: the emulator counts whole warps, also without .aligned",
-                  mask, w->live);
     if (b->expected && b->expected != expected) {
         emu_fault(w, in, EMU_BARRIER, first_lane(mask),
                   "barrier %u waits for %d threads, line %d said %d", id, expected, b->line, b->expected);
@@ -121,18 +147,28 @@ void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
     }
     b->expected = expected;
     b->line = in->line;
-    b->arrived += LANES;
+    b->arrived += in->flags & IF_ALIGNED ? LANES : arrivals(b, w, mask);
     emu_release(w, &b->join);
-    if (!(in->flags & IF_ARRIVE)) {
-        b->waiting |= 1u << w->index;
-        w->state = WARP_WAITING;
-        w->wait_line = in->line;
-        w->wait_barrier = (int)id;
-        if (w->async)
-            emu_async_barrier(w, WAIT_BARRIER);
-    }
+    if (!(in->flags & IF_ARRIVE))
+        wait_at(w, in, mask, (int)id);
     if (b->arrived >= b->expected)
-        complete(w->m, b);
+        complete(w->m, (int)id);
+}
+
+void emu_barrier_exit(Warp *w)
+{
+    for (int i = 0; i < w->group_count; i++) {
+        int id = w->groups[i].barrier;
+        Barrier *b = id == RUNNABLE ? NULL : &w->m->barriers[id];
+
+        if (!b || b->came[w->index] != w->live)
+            continue;
+        b->arrived += arrivals(b, w, 0);
+        if (b->arrived >= b->expected) {
+            complete(w->m, id);
+            return;
+        }
+    }
 }
 
 /* Orders the lanes it names among themselves (PTX ISA, "bar.warp.sync"). */

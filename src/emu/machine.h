@@ -216,10 +216,13 @@ struct EmuMemory {
 
 typedef enum WarpState { WARP_READY, WARP_WAITING, WARP_DONE } WarpState;
 
-/* Lanes that wait for others to catch up with their place in the code. */
+/* Lanes that wait for others to catch up with their place in the code, or at a barrier to
+ * which the others need not come with them. */
+enum { RUNNABLE = -1 };
 typedef struct Group {
     int pc;
     uint32_t mask;
+    int barrier, line; /* that they wait at, or RUNNABLE; the line of it */
 } Group;
 
 /* One lane's part of a cp.async that has not been waited for. */
@@ -250,7 +253,7 @@ struct Warp {
     int index;
     WarpState state;
     uint32_t live, active;
-    int pc, merge_pc; /* merge_pc: the lowest pc in groups; INT32_MAX: none */
+    int pc, merge_pc; /* merge_pc: the lowest pc in runnable groups; INT32_MAX: none */
     int group_count;
     Group groups[LANES];
     int wait_line; /* of the barrier that it waits at */
@@ -280,7 +283,8 @@ enum { CLUSTER_BARRIER = -1 };
 
 typedef struct Barrier {
     int expected, arrived; /* threads; expected 0: nobody has arrived */
-    uint32_t waiting;      /* warps */
+    uint32_t waiting;      /* warps, with some of their lanes at least */
+    uint32_t came[MAX_WARPS]; /* of a warp that does not come whole: the lanes that did */
     int line;
     Clock join;
 } Barrier;
@@ -458,6 +462,12 @@ void emu_acquire(Warp *w, const Clock *join);
 void emu_clock_merge(const Machine *m, Clock *into, const Clock *from);
 void emu_new_epoch(Warp *w);
 void emu_branch(Warp *w, uint32_t taken, int target);
+/* Active lanes wait at a barrier apart from others of their warp, which goes on, if it can. */
+void emu_park_at(Warp *w, uint32_t mask, int barrier, int line);
+/* All lanes that wait at a barrier go on. */
+void emu_unpark(Warp *w, int barrier);
+/* exec_control.c: lanes have exited, so that those which wait at a barrier may be all. */
+void emu_barrier_exit(Warp *w);
 void emu_exit_lanes(Warp *w, uint32_t mask);
 /* The next warp of a cluster that can run: after `last`, or any under a seed; NULL: none. */
 Warp *emu_pick(Cluster *c, const Warp *last);

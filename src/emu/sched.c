@@ -65,33 +65,43 @@ static void find_merge_pc(Warp *w)
 {
     w->merge_pc = INT32_MAX;
     for (int i = 0; i < w->group_count; i++) {
-        if (w->groups[i].pc < w->merge_pc)
+        if (w->groups[i].barrier == RUNNABLE && w->groups[i].pc < w->merge_pc)
             w->merge_pc = w->groups[i].pc;
     }
 }
 
-static void park(Warp *w, int pc, uint32_t mask)
+static void park(Warp *w, Group group)
 {
     for (int i = 0; i < w->group_count; i++) {
-        if (w->groups[i].pc == pc) {
-            w->groups[i].mask |= mask;
+        if (w->groups[i].pc == group.pc && w->groups[i].barrier == group.barrier) {
+            w->groups[i].mask |= group.mask;
             return;
         }
     }
-    w->groups[w->group_count++] = (Group){ pc, mask }; /* at most one a lane */
+    w->groups[w->group_count++] = group; /* at most one a lane */
     find_merge_pc(w);
+}
+
+/* All its lanes wait at barriers, maybe not at the same. */
+static void wait_parked(Warp *w)
+{
+    w->state = WARP_WAITING;
+    w->wait_line = w->groups[0].line;
+    w->wait_barrier = w->groups[0].barrier;
+    if (w->async)
+        emu_async_barrier(w, WAIT_BARRIER);
 }
 
 /* Goes on with the group that is furthest behind, joined by all at its place. */
 static void regroup(Warp *w)
 {
     if (w->active)
-        park(w, w->pc, w->active);
+        park(w, (Group){ w->pc, w->active, RUNNABLE, 0 });
     find_merge_pc(w);
     w->pc = w->merge_pc;
     w->active = 0;
     for (int i = 0; i < w->group_count;) {
-        if (w->groups[i].pc == w->pc) {
+        if (w->groups[i].pc == w->pc && w->groups[i].barrier == RUNNABLE) {
             w->active |= w->groups[i].mask;
             w->groups[i] = w->groups[--w->group_count];
         } else {
@@ -99,6 +109,28 @@ static void regroup(Warp *w)
         }
     }
     find_merge_pc(w);
+    if (!w->active)
+        wait_parked(w);
+}
+
+void emu_park_at(Warp *w, uint32_t mask, int barrier, int line)
+{
+    park(w, (Group){ w->pc, mask, barrier, line });
+    w->active &= ~mask;
+    if (!w->active)
+        regroup(w);
+}
+
+void emu_unpark(Warp *w, int barrier)
+{
+    for (int i = 0; i < w->group_count; i++) {
+        if (w->groups[i].barrier == barrier)
+            w->groups[i].barrier = RUNNABLE;
+    }
+    find_merge_pc(w);
+    w->state = WARP_READY;
+    if (!w->active)
+        regroup(w);
 }
 
 void emu_branch(Warp *w, uint32_t taken, int target)
@@ -106,7 +138,7 @@ void emu_branch(Warp *w, uint32_t taken, int target)
     uint32_t rest = w->active & ~taken;
 
     if (rest)
-        park(w, w->pc, rest); /* pc is already that of the next instruction */
+        park(w, (Group){ w->pc, rest, RUNNABLE, 0 }); /* pc is already that of the next instruction */
     w->active = taken;
     w->pc = target;
 }
@@ -119,6 +151,8 @@ void emu_exit_lanes(Warp *w, uint32_t mask)
         w->state = WARP_DONE;
     else if (!w->active)
         regroup(w);
+    if (w->live && w->group_count)
+        emu_barrier_exit(w);
     emu_cluster_exit(w, mask);
 }
 

@@ -118,7 +118,7 @@ void emu_decode_mbarrier(Decoding *d)
     if (!form || !emu_need_args(d, form->least, form->most))
         return;
     mbarrier_operands(d, form, parity, &offset, &wide);
-    emu_narrowest(d, 8);
+    emu_narrowest(d, SPACE_SHARED, 8);
     in = emit_async(d, form->exec);
     if (!in)
         return;
@@ -227,7 +227,8 @@ static void decode_bulk_copy(Decoding *d)
     if (!emu_need_args(d, args, args))
         return;
     bulk_operands(d, rank, store, &meant);
-    emu_narrowest(d, store && rank ? 4 : 16);
+    emu_narrowest(d, SPACE_SHARED, 16);
+    emu_narrowest(d, SPACE_GLOBAL, store && rank ? 4 : 16);
     in = emit_async(d, emu_exec_bulk);
     if (!in)
         return;
@@ -333,7 +334,7 @@ static void decode_wgmma(Decoding *d)
     emu_src(d, &d->s->args[2], ET_B64);
     emu_src_pred(d, &d->s->args[3]);
     bits = wgmma_bits(d, row, registers) | (d->s->args[3].negated ? WG_NOT_ADD : 0);
-    emu_narrowest(d, 16);
+    emu_narrowest(d, SPACE_SHARED, 16);
     in = emit_async(d, emu_exec_wgmma);
     if (!in)
         return;

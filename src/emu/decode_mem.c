@@ -158,7 +158,7 @@ static void decode_access(Decoding *d, bool stores)
     if (stores)
         emu_src_items(d, &d->s->args[1], type, vec);
     width = data_width(d, stores, vec); /* the address is the first operand of a store */
-    emu_narrowest(d, emu_types[type].bytes * vec);
+    emu_narrowest(d, space, emu_types[type].bytes * vec);
     in = emu_ptx_emit(d, stores ? emu_exec_st : emu_exec_ld);
     if (!in)
         return;
@@ -197,7 +197,7 @@ static void decode_st_async(Decoding *d)
     emu_src_items(d, &d->s->args[1], type, vec);
     barrier = emu_src_address(d, &d->s->args[2], &barrier_wide);
     width = data_width(d, 1, vec);
-    emu_narrowest(d, emu_types[type].bytes * vec);
+    emu_narrowest(d, SPACE_CLUSTER, emu_types[type].bytes * vec);
     in = emu_ptx_emit(d, emu_exec_st_async);
     if (!in)
         return;
@@ -252,7 +252,7 @@ static void decode_atomic(Decoding *d, bool returns)
     offset = emu_src_address(d, &d->s->args[first], &wide);
     for (int i = first + 1; i < d->s->argc; i++)
         emu_src(d, &d->s->args[i], type);
-    emu_narrowest(d, emu_types[type].bytes);
+    emu_narrowest(d, space, emu_types[type].bytes);
     d->cls = access_class(space, true);
     in = emu_ptx_emit(d, emu_exec_atom);
     if (!in)
@@ -322,7 +322,7 @@ static void decode_matrix(Decoding *d, bool store)
     offset = emu_src_address(d, at, &wide);
     if (store)
         emu_src_items(d, data, ET_B32, count);
-    emu_narrowest(d, 16);
+    emu_narrowest(d, SPACE_SHARED, 16);
     in = emu_ptx_emit(d, store ? emu_exec_stmatrix : emu_exec_ldmatrix);
     if (!in)
         return;
@@ -456,7 +456,7 @@ static void decode_cp_copy(Decoding *d)
         emu_src(d, &d->s->args[3], d->s->args[3].kind == ARG_REGISTER &&
                                        d->p->entry->slots.data[d->s->args[3].slot].type == ET_PRED
                                    ? ET_PRED : ET_B32);
-    emu_narrowest(d, (int)size->bits);
+    emu_narrowest(d, SPACE_GENERIC, (int)size->bits);
     in = emu_ptx_emit(d, emu_exec_cp_async);
     if (!in)
         return;

@@ -72,7 +72,7 @@ static bool all_written(const Buffer *b, uint64_t from, int bytes)
 /* A write of this block through the generic proxy that no proxy fence follows. */
 static bool unfenced(Warp *w, const Buffer *b, uint64_t from, int bytes)
 {
-    int shift = w->m->entry->granule_shift;
+    int shift = w->m->entry->global_shift;
 
     for (uint64_t g = from >> shift; g <= (from + (uint64_t)bytes - 1) >> shift; g++) {
         const Writer *writer = &w->m->run->writers.data[b->writers[g] >> MARK_SHIFT];

@@ -19,7 +19,7 @@ static void *new_marks(const Machine *m, const Buffer *b, size_t bytes)
 {
     uint64_t span = b->base + b->size - first_byte(b);
 
-    return arena_alloc(m->arena, ((span >> m->entry->granule_shift) + 1) * bytes);
+    return arena_alloc(m->arena, ((span >> m->entry->global_shift) + 1) * bytes);
 }
 
 static void start_marks(const Machine *m, Buffer *b)
@@ -133,7 +133,7 @@ static void mark_granule(Warp *w, Buffer *b, uint64_t g, AccessMode mode, int la
 
 bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, AccessMode mode, GlobalRace *race)
 {
-    int shift = w->m->entry->granule_shift;
+    int shift = w->m->entry->global_shift;
     uint64_t at = b->base - first_byte(b) + offset, last = (at + (uint64_t)bytes - 1) >> shift;
     bool found = false;
 

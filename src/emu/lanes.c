@@ -32,7 +32,7 @@ LaneShadow *emu_lanes_new(Machine *m, uint32_t bytes)
 {
     LaneShadow *s = arena_new_of(m->arena, LaneShadow);
 
-    s->shift = m->entry->granule_shift;
+    s->shift = m->entry->shared_shift;
     s->count = (bytes >> s->shift) + 1;
     s->granules = arena_array(m->arena, Granule, s->count);
     return s;

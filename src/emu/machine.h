@@ -181,7 +181,7 @@ typedef struct Entry {
     bool sized_cluster;      /* .reqnctapercluster */
     bool cluster_barrier;    /* uses barrier.cluster */
     bool shared_atomics;     /* has atomic operations that may be on shared memory */
-    int granule_shift;       /* log2 of the narrowest shared or global access */
+    int shared_shift, global_shift; /* log2 of the narrowest access */
     bool async;              /* uses mbarriers, bulk copies, wgmma or setmaxnreg */
     int max_registers;       /* .maxnreg; 0: not given */
     int min_blocks;          /* .minnctapersm; 0: not given */

@@ -67,7 +67,7 @@ typedef struct Parser {
     VEC(Fixup) fixups;
     ConstMap constants;
     int registers; /* declared so far */
-    int width;     /* narrowest shared or global access */
+    int shared_width, global_width; /* narrowest access */
     NameMap opcodes;   /* opcode to row of the family table */
     NameMap alu;       /* name to first row of emu_alu_rows */
     NameMap types;
@@ -171,7 +171,7 @@ void emu_src_items(Decoding *d, const Arg *arg, EmuType type, int count);
 /* [base + offset]: adds the base (4 or 8 bytes) and returns the offset. */
 int64_t emu_src_address(Decoding *d, const Arg *arg, bool *wide);
 const Arg *emu_item(const Decoding *d, const Arg *arg, int k);
-void emu_narrowest(Decoding *d, int bytes);
+void emu_narrowest(Decoding *d, Space space, int bytes);
 Inst *emu_ptx_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
 
 void emu_decode_bulk(Decoding *d); /* cp.async.bulk */

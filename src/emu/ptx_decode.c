@@ -443,10 +443,12 @@ int64_t emu_src_address(Decoding *d, const Arg *arg, bool *wide)
     return arg->offset;
 }
 
-void emu_narrowest(Decoding *d, int bytes)
+void emu_narrowest(Decoding *d, Space space, int bytes)
 {
-    if (bytes < d->p->width)
-        d->p->width = bytes;
+    if (space != SPACE_GLOBAL && bytes < d->p->shared_width)
+        d->p->shared_width = bytes;
+    if (space != SPACE_SHARED && space != SPACE_CLUSTER && bytes < d->p->global_width)
+        d->p->global_width = bytes;
 }
 
 /* ---- emitting --------------------------------------------------------------------- */

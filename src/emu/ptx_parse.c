@@ -613,6 +613,15 @@ static bool parse_performance(Parser *p)
     return true;
 }
 
+static int log2_of(int power)
+{
+    int shift = 0;
+
+    while (power >> (shift + 1))
+        shift++;
+    return shift;
+}
+
 /* Where the text falls off the end it exits. */
 static void finish_entry(Parser *p)
 {
@@ -620,8 +629,8 @@ static void finish_entry(Parser *p)
 
     vec_push(p->arena, &p->entry->code, end);
     emu_ptx_resolve_labels(p);
-    while (p->width >> (p->entry->granule_shift + 1))
-        p->entry->granule_shift++;
+    p->entry->shared_shift = log2_of(p->shared_width);
+    p->entry->global_shift = log2_of(p->global_width);
 }
 
 static void start_entry(Parser *p)
@@ -633,7 +642,7 @@ static void start_entry(Parser *p)
     entry->dynamic_align = p->dynamic_align;
     entry->cluster[0] = entry->cluster[1] = entry->cluster[2] = 1;
     p->registers = 0;
-    p->width = 16;
+    p->shared_width = p->global_width = 16;
     p->fixups.len = 0;
     p->scope_parent.len = 0;
     memset(&p->constants, 0, sizeof p->constants);

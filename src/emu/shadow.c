@@ -112,7 +112,7 @@ Shadow *emu_shadow_new(Machine *m, uint32_t bytes)
     int others = m->cluster->size > 1 ? m->cluster->size * m->warp_count : 0;
 
     s->m = m;
-    s->shift = m->entry->granule_shift;
+    s->shift = m->entry->shared_shift;
     s->granule_count = (bytes >> s->shift) + 1;
     s->granules = arena_array(m->arena, uint32_t, s->granule_count);
     s->copiers = arena_array(m->arena, uint8_t, s->granule_count);

@@ -285,14 +285,31 @@ static uint32_t access_global(Warp *w, const Inst *in, uint32_t mask, const uint
 
 /* ---- local and generic -------------------------------------------------------------- */
 
+/* Lanes have their own, so initialisation is all that can be wrong. */
+static void local_initialised(Warp *w, const Inst *in, int l, uint64_t at, int bytes, AccessMode mode)
+{
+    uint64_t bit = (uint64_t)l * (uint64_t)w->m->entry->local_bytes + at;
+
+    for (int i = 0; i < bytes; i++) {
+        if (mode != ACCESS_WRITE && w->m->checks && !emu_bits_all(w->local_written, bit + (uint64_t)i, 1)) {
+            emu_fault(w, in, EMU_UNINITIALISED, l, "local memory at 0x%llx is read before it is written",
+                      (unsigned long long)at + (unsigned long long)i);
+            return;
+        }
+        emu_bits_set(w->local_written, bit + (uint64_t)i, 1);
+    }
+}
+
 static uint32_t access_local(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,
-                             int bytes, uint8_t **at)
+                             int bytes, AccessMode mode, uint8_t **at)
 {
     uint64_t size = (uint64_t)w->m->entry->local_bytes;
     uint32_t ok = 0;
 
-    if (!w->local)
+    if (!w->local) {
         w->local = arena_alloc(w->m->arena, (size_t)size * LANES);
+        w->local_written = arena_array(w->m->arena, uint64_t, (size_t)size * LANES / 64 + 1);
+    }
     mask = aligned_lanes(w, in, mask, address, bytes);
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         int l = first_lane(rest);
@@ -302,6 +319,7 @@ static uint32_t access_local(Warp *w, const Inst *in, uint32_t mask, const uint6
                       (unsigned long long)address[l]);
             continue;
         }
+        local_initialised(w, in, l, address[l], bytes, mode);
         at[l] = w->local + (uint64_t)l * size + address[l];
         ok |= 1u << l;
     }
@@ -335,7 +353,7 @@ static uint32_t access_generic(Warp *w, const Inst *in, uint32_t mask, const uin
             at[first_lane(rest)] = part[first_lane(rest)];
     }
     if (local)
-        ok |= access_local(w, in, local, within, bytes, at);
+        ok |= access_local(w, in, local, within, bytes, mode, at);
     mask &= ~(shared | local);
     return mask ? ok | access_global(w, in, mask, address, bytes, mode, at) : ok;
 }
@@ -351,7 +369,7 @@ uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
     case SPACE_GLOBAL:
         return access_global(w, in, mask, address, bytes, mode, at);
     case SPACE_LOCAL:
-        return access_local(w, in, mask, address, bytes, at);
+        return access_local(w, in, mask, address, bytes, mode, at);
     case SPACE_GENERIC:
         return access_generic(w, in, mask, address, bytes, mode, at);
     case SPACE_PARAM:

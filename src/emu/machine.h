@@ -276,6 +276,7 @@ struct Warp {
     uint32_t commits[LANES];
 
     uint8_t *local; /* lanes x local_bytes, NULL until used */
+    uint64_t *local_written; /* a bit a byte */
     AsyncWarp *async; /* NULL: the entry has nothing asynchronous but cp.async */
 };
 

@@ -379,6 +379,11 @@ static void fill_registers(Warp *w)
     fill_specials(w);
 }
 
+static size_t local_words(const Warp *w)
+{
+    return (size_t)w->m->entry->local_bytes * LANES / 64 + 1;
+}
+
 static void start_warp(Machine *m, int index)
 {
     Warp *w = &m->warps[index];
@@ -403,6 +408,8 @@ static void start_warp(Machine *m, int index)
     memset(w->writes, 0, sizeof w->writes);
     memset(w->atomics, 0, sizeof w->atomics);
     w->copies.len = 0;
+    if (w->local)
+        memset(w->local_written, 0, local_words(w) * sizeof *w->local_written);
     fill_registers(w);
     if (m->async)
         emu_async_start_warp(w);

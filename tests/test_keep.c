@@ -79,6 +79,8 @@ static void kept_rows_agree_at_every_level(void **state)
             check_code(f->arena, softmax(f->arena, "", cases[i].columns, 1, cases[i].warps, cases[i].kept, cases[i].target),
                        cases[i].target, cases[i].dtype, 3, cases[i].lengths[k]);
     check_code(f->arena, softmax(f->arena, "", 256, 4, 2, 2, "sm_90a"), "sm_90a", DT_BF16, 7, 500); /* several rows a block */
+    check_code(f->arena, softmax(f->arena, "", 128, 4, 1, 2, "sm_80"), "sm_80", DT_F32, 7, 200);
+    check_code(f->arena, softmax(f->arena, "", 128, 8, 2, 2, "sm_86"), "sm_86", DT_F32, 9, 250);
     check_code(f->arena, softmax(f->arena, ", in_range = min(1, 512 div max(N, 1))", 256, 1, 1, 2, "sm_90a"), "sm_90a", DT_BF16, 3, 401);
 }
 

@@ -333,7 +333,7 @@ static void deals_have_no_conflicts(void **state)
         for (int cols = 16; cols <= 256; cols += 16)
             for (int threads = 32; threads <= 256; threads *= 2)
                 for (int bytes = 1; bytes <= 4; bytes *= 2) {
-                    LayDeal d = lay_deal(rows, cols, bytes, threads);
+                    LayDeal d = lay_deal(rows, cols, bytes, lay_panel_for(cols, bytes), threads);
                     assert_true(d.regular);
                     check_deal(&d, panels_of(lay_panel_for(cols, bytes)), bytes);
                 }

@@ -64,13 +64,22 @@ bool lay_is_ragged(int64_t tensor_cols, int cols, int elem_bytes)
            && lay_panel_for(cols, elem_bytes) < WIDEST_PANEL;
 }
 
-int lay_panel_for(int cols, int elem_bytes)
+static int widest_panel(int64_t row, int most)
 {
-    int64_t row = (int64_t)cols * elem_bytes;
-    for (int panel = elem_bytes == 4 ? 32 : WIDEST_PANEL; panel >= CHUNK; panel /= 2)
+    for (int panel = most; panel >= CHUNK; panel /= 2)
         if (row > 0 && row % panel == 0)
             return panel;
     return 0;
+}
+
+int lay_panel_for(int cols, int elem_bytes)
+{
+    return widest_panel((int64_t)cols * elem_bytes, elem_bytes == 4 ? 32 : WIDEST_PANEL);
+}
+
+int lay_panel_in_rows(int cols, int elem_bytes)
+{
+    return widest_panel((int64_t)cols * elem_bytes, WIDEST_PANEL);
 }
 
 /* PTX ISA, "Swizzling modes". */
@@ -170,10 +179,9 @@ static bool rows_first(const LayDeal *d)
            (d->threads / d->per_row % 8 == 0 || d->count == 1);
 }
 
-LayDeal lay_deal(int rows, int cols, int elem_bytes, int threads)
+LayDeal lay_deal(int rows, int cols, int elem_bytes, int panel, int threads)
 {
-    LayDeal d = {.rows = rows, .per_row = cols * elem_bytes / CHUNK, .threads = threads};
-    d.per_panel = lay_panel_for(cols, elem_bytes) / CHUNK;
+    LayDeal d = {.rows = rows, .per_row = cols * elem_bytes / CHUNK, .per_panel = panel / CHUNK, .threads = threads};
     d.count = (rows * d.per_row + threads - 1) / threads;
     d.by_panels = d.per_row > d.per_panel && !rows_first(&d);
     d.regular = d.by_panels ? steps_of_panels(&d) : steps_of_rows(&d);
@@ -195,7 +203,8 @@ int lay_deal_down(const LayDeal *d)
 
 static void chunk_value_at(Layout layout, int rows, int cols, int thread, int v, int *row, int *col)
 {
-    LayDeal deal = lay_deal(rows, cols, CHUNK / layout.k, threads_of(layout));
+    int bytes = CHUNK / layout.k;
+    LayDeal deal = lay_deal(rows, cols, bytes, lay_panel_for(cols, bytes), threads_of(layout));
     lay_deal_at(&deal, v / layout.k * deal.threads + thread, row, col);
     *col = *col * layout.k + v % layout.k;
 }

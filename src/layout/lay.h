@@ -71,6 +71,8 @@ void lay_print(Str *out, Layout layout);
  * divides cols * elem_bytes; 0 when none does. Of elements of 4 bytes at most 32,
  * since the pairs that a fragment has in four rows are read together. */
 int lay_panel_for(int cols, int elem_bytes);
+/* The same where register tiles lie as memory does: a row is read by lanes beside each other, whatever its elements. */
+int lay_panel_in_rows(int cols, int elem_bytes);
 /* Whether a bulk copy brings rows of a tensor slowly to a tile `cols` wide: where they are an odd number of 16 bytes apart in
  * memory, every other one begins in the middle of a sector of 32 bytes, and each of its pieces, a panel wide, reads one sector
  * more (seen on an H200: some 13 clocks a row of two to five pieces, where lanes take 10). Pieces of 128 bytes are few.
@@ -105,7 +107,7 @@ typedef struct LayDeal {
     int threads, count;           /* count: chunks of a thread; its last may not exist */
     bool by_panels, regular;
 } LayDeal;
-LayDeal lay_deal(int rows, int cols, int elem_bytes, int threads);
+LayDeal lay_deal(int rows, int cols, int elem_bytes, int panel, int threads);
 void lay_deal_at(const LayDeal *deal, int number, int *row, int *chunk);
 /* A thread's chunks in a panel, one below another, before the next panel's. */
 int lay_deal_down(const LayDeal *deal);

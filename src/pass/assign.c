@@ -313,7 +313,7 @@ static void spread_quads(Assigner *a)
 static void give_shared(Assigner *a, TileValue *v, Span loc)
 {
     TileType *t = &v->type;
-    int panel = lay_panel_for(t->cols, dtype_bytes(t->dtype));
+    int bytes = dtype_bytes(t->dtype), panel = a->in_rows ? lay_panel_in_rows(t->cols, bytes) : lay_panel_for(t->cols, bytes);
     t->layout = (Layout){.kind = LAY_PANELS, .panel = panel};
     if (panel > 0 || a->failed) return;
     Diag *d = diag_add(a->diags, TW0776, loc, "a shared tile row of %d %s elements is %d bytes",

@@ -80,7 +80,8 @@ static Chunks chunks_new(Emitter *e, const TileOp *op, SharedTile tile)
     int elements = 16 / dtype_bytes(t->dtype);
     const char *row0 = em_new(e, REG_R), *chunk0 = em_new(e, REG_R);
     Chunks c = {.op = op, .tile = tile, .elements = elements, .row0 = row0, .chunk0 = chunk0};
-    c.deal = lay_deal(t->rows, t->cols, dtype_bytes(t->dtype), (e->role ? e->role->warps : e->kernel->warps) * 32);
+    int bytes = dtype_bytes(t->dtype), panel = t->layout.kind == LAY_PANELS ? t->layout.panel : lay_panel_for(t->cols, bytes);
+    c.deal = lay_deal(t->rows, t->cols, bytes, panel, (e->role ? e->role->warps : e->kernel->warps) * 32);
     deal_registers(e, &c.deal, e->tid, c.row0, c.chunk0);
     find_last(&c);
     return c;

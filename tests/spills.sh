@@ -86,6 +86,10 @@ whole keys_as_values sm_90a --set D=96 # and whose turns stay as they are
 for dim in 64 128 192; do
     whole means_of_blocks sm_90a --set D=$dim # elements a length of the launch from each other, which a role reads
 done
+for target in sm_80 sm_89 sm_90a; do
+    whole words_of_listed_rows $target --set K=512 --set spare=0 # places of rows beside words that are read ahead
+    whole words_of_listed_rows $target --set K=4096 --set spare=0
+done
 fast heads_mixed sm_90a # elements where quotients of columns say
 for heads in 16 64; do
     whole wide_latents sm_90a --set heads=$heads --set Latent=512 --set Rope=64 # sums whose rows warps share

@@ -236,6 +236,11 @@ static int registers_ahead(const Ahead *w)
     return n;
 }
 
+int ah_registers(const Ahead *w)
+{
+    return w ? w->turns * registers_ahead(w) : 0;
+}
+
 /* Registers for what is ahead: addresses, too, take of what tiles leave. */
 static int room_of(Emitter *e, const Ahead *w)
 {

@@ -16,7 +16,9 @@
 enum {
     TOGETHER = 4,     /* chunks whose elements are loaded at once */
     PLACE_REGS = 4,   /* of a row's address and what it follows from; where there are not so many for all, */
-    AHEAD = 16        /* that is read for some rows at once */
+    AHEAD = 16,       /* that is read for some rows at once */
+    BESIDE_PRODUCTS = 60, /* operand fragments and addresses, in a turn whose warps multiply as well, */
+    BESIDE_WORDS = 96 /* and take words apart that were read ahead */
 };
 
 /* ---- chunks --------------------------------------------------------------------- */
@@ -616,10 +618,20 @@ static void look_up(Emitter *e, const Aff *a)
     look_up(e, a->b);
 }
 
-/* Whether so many rows have places of their own that there are no registers for all of them. */
+/* Whether what elements say of a row's place is the same in every turn, so that ptxas keeps the place. */
+static bool stays(Emitter *e, const TileOp *row)
+{
+    bool same = true;
+    for (int d = 0; d < row->tensor->rank; d++)
+        same &= !aff_uses_kind(row->coords[d], AFF_TABLE) || ix_level(e, row->coords[d]) < e->turn_level;
+    return same;
+}
+
+/* Whether so many rows have places of their own that there are no registers for all of them: beside what else a turn takes,
+ * where they are kept. */
 static bool has_many_places(Emitter *e, const Chunks *c)
 {
-    int n = 0;
+    int n = 0, beside = 0;
     int64_t by;
     TileOp before = *c->op;
     for (int step = 0; step < lay_deal_down(&c->deal); step++) {
@@ -627,7 +639,11 @@ static bool has_many_places(Emitter *e, const Chunks *c)
         n += step == 0 || differs_in(e, &row, &before, &by) < 0;
         before = row;
     }
-    return n * PLACE_REGS >= rm_left(e, e->block);
+    if (!e->role && e->turn && stays(e, &before)) {
+        int ahead = ah_registers(e->ahead);
+        beside = ahead + (ahead > 0 ? BESIDE_WORDS : BESIDE_PRODUCTS);
+    }
+    return n * PLACE_REGS + beside >= rm_left(e, e->block);
 }
 
 /* What elements say is read ahead of some rows' copies, or each would wait for that. */

@@ -345,6 +345,7 @@ void ga_elements(Emitter *e, const TileOp *index, int from, int to);
 /* ahead.c: integers that a loop reads for each element, a turn ahead */
 const Ahead *ah_begin(Emitter *e, const TileOp *loop); /* ahead of the loop: reads those of its first turns */
 int ah_turns(const Ahead *ahead);                   /* which stand side by side; 0: nothing is read ahead */
+int ah_registers(const Ahead *ahead);               /* of all that is read ahead */
 void ah_take(Emitter *e, const TileOp *index);      /* ahead of the values of an index: knows its words */
 void ah_next(Emitter *e, const TileOp *index);      /* behind them: reads those of a later turn */
 bool ah_has(const Emitter *e, const TileOp *gather); /* whether its elements are there, */

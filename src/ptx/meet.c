@@ -26,11 +26,11 @@ static int row_bytes(const TileOp *op)
 
 /* Where this lane's first row of a column begins in the buffer through which the
  * warps of a row combine: rows, in each a number from every warp. */
-static const char *parts_address(Emitter *e, const TileOp *op)
+static const char *parts_address(Emitter *e, const TileOp *op, const char *row)
 {
     const TileType *a = &op->args[0]->type;
     const Layout *l = &a->layout;
-    const char *row = em_new(e, REG_R), *address = em_new(e, REG_R);
+    const char *address = em_new(e, REG_R);
     if (a->rows > 1) em_at(e, 0, "mov.b32 %s, %s;", row, ix_value(e, aff_of(e->program->aff, ix_lane_row(e, *l, a->rows))));
     else ix_divide(e, 0, row, e->warp, l->warps_n);
     em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", address, row, row_bytes(op), e->smem);
@@ -46,13 +46,29 @@ static int parts_of_row(const TileOp *op, int i)
     return (int)op->args[1]->def->offset + (row - first) * row_bytes(op);
 }
 
+/* Of the eight rows of an atom, which a warp leaves at once, every fourth of 8 numbers begins in the same bank, and every
+ * second of 16: by the row fours of its numbers change places. Who reads them takes all. */
+static void swizzle_part(Emitter *e, const TileOp *op, const char *row, const char *mine)
+{
+    enum { BANKS = 32, FOUR = 4 };
+    int numbers = op->args[1]->type.cols, fours = numbers / FOUR;
+    bool all = numbers == op->args[0]->type.layout.warps_n && (fours & (fours - 1)) == 0;
+    if (op->args[0]->type.layout.kind == LAY_ROWS || op->args[0]->type.rows == 1 || fours < 2 || !all || numbers > BANKS) return;
+    const char *four = em_new(e, REG_R);
+    ix_divide(e, 0, four, row, BANKS / numbers);
+    em_at(e, 0, "and.b32 %s, %s, %d;", four, four, fours - 1);
+    em_at(e, 0, "mul.lo.s32 %s, %s, %d;", four, four, FOUR);
+    em_at(e, 0, "xor.b32 %s, %s, %s;", mine, mine, four);
+}
+
 /* Where this warp's number stands among those of a row, into `mine`. */
-static void address_part(Emitter *e, const TileOp *op, const char *base, const char *mine)
+static void address_part(Emitter *e, const TileOp *op, const char *base, const char *row, const char *mine)
 {
     int warps_n = op->args[0]->type.layout.warps_n;
     const char *of_row = em_new(e, REG_R);
     ix_divide(e, 0, of_row, e->warp, warps_n);
     ix_remainder(e, 0, mine, e->warp, of_row, warps_n);
+    if (!op->across) swizzle_part(e, op, row, mine);
     em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", mine, mine, NUMBER_BYTES, base);
 }
 
@@ -141,8 +157,8 @@ void me_reduce(Emitter *e, const TileOp *op, int *regs, int n)
     const TileType *a = &op->args[0]->type;
     int lanes = a->rows > 1 ? me_lanes_of_row(&a->layout) : LANES;
     int count = a->layout.warps_n * (op->across ? tile_cluster_blocks(e->kernel) : 1);
-    const char *base = parts_address(e, op), *mine = em_new(e, REG_R), *lane = em_new(e, REG_R);
-    address_part(e, op, base, mine);
+    const char *row = em_new(e, REG_R), *base = parts_address(e, op, row), *mine = em_new(e, REG_R), *lane = em_new(e, REG_R);
+    address_part(e, op, base, row, mine);
     em_at(e, 0, "and.b32 %s, %s, %d;", lane, e->lane, lanes - 1);
     if (op->across) send(e, op, mine, lane, lanes, regs, n);
     else leave(e, op, mine, lane, regs, n);

@@ -42,6 +42,21 @@ right()
     fi
 }
 
+# unmet NAME "GEN OPTIONS" OPTIONS...: of what tests/gen/NAME.tl becomes no lanes meet in a bank of shared memory
+unmet()
+{
+    right "$@"
+    n=$((n + 1))
+    # shared memory: 64 passes where 64 would do
+    if awk '/shared memory:/ { n++; if ($3 != $6) bad = 1 } END { exit bad || !n }' "$dir/out"; then
+        echo "ok $n - without bank conflicts"
+    else
+        echo "not ok $n - without bank conflicts"
+        grep 'shared memory:' "$dir/out" | sed 's/^/# /'
+        bad=1
+    fi
+}
+
 # kernels HOW_MANY OP OPTIONS...: ops/OP.tl becomes so many
 kernels()
 {
@@ -546,6 +561,15 @@ for target in sm_80 sm_90a; do # turns that ids of documents, or a row's own num
     try ../tests/gen/keys_from_a_row --dtype bf16 --target $target --set q_heads=2 --set kv_heads=2 --set HeadDim=64 --bind batch=2 --bind q_len=130 --bind kv_len=300
 done
 right documents "--dtype fp16 --target sm_75 --set HeadDim=40" --bind batch=1 --bind q_heads=3 --bind kv_heads=1 --bind q_len=150 --bind kv_len=70
+unmet warps_share_rows "--set warps=8 --set warps_n=8 --set BM=16 --set BN=128 --target sm_80" --bind b=1 --bind h=1 --bind q=20 --bind kv=150
+unmet warps_share_rows "--set warps=16 --set warps_n=16 --set BM=16 --set BN=128 --target sm_80" --bind b=1 --bind h=1 --bind q=20 --bind kv=150
+for target in sm_75 sm_89; do
+    type=$([ $target = sm_75 ] && echo fp16 || echo bf16)
+    right words_of_listed_rows "--set K=512 --dtype $type --target $target" --bind M=270 --bind N=40 --bind T=9 # places made in the turn
+done
+for target in sm_89 sm_90a; do
+    right rounded_with_its_scale "--target $target" --bind M=33 --bind N=40 --bind K=72
+done
 right far_places "--dtype bf16 --target sm_80" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000 # 32 bits are too few for their products
 right far_places "--dtype bf16 --target sm_90a" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000
 for cols in 8 40; do

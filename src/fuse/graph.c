@@ -425,12 +425,16 @@ static bool accumulates(const Term *term, const Node *b)
 
 /* fp16 and floats of 8 bits hold far fewer binades than fp32: an operand that is computed, or loaded in fp32,
  * and waits for its factors may be beyond them where the whole product is not. What a
- * gauge weighs is at most some binades above 1. */
+ * gauge weighs is at most some binades above 1. What was loaded in 16 bits is rounded to 8 with its factors, and what is added
+ * to it, as the definition has it. */
 static bool stays_in_range(const Flow *flow, const DefOp *gemm, const Term *term)
 {
+    DType dtype = flow_operand_dtype(flow->def, gemm, 0);
     bool as_it_is = term->tile->kind == NODE_LOAD && dtype_is_narrow(term->tile->value->dtype);
 
-    return flow_operand_dtype(flow->def, gemm, 0) == DT_BF16 || term->n_factors == 0 || as_it_is || term->tile->gauge;
+    if (as_it_is && dtype_bytes(term->tile->value->dtype) > dtype_bytes(dtype))
+        return false;
+    return dtype == DT_BF16 || term->n_factors == 0 || as_it_is || term->tile->gauge;
 }
 
 static const Form *gemm_form(Flow *flow, const DefOp *op, const Axis *row, const Axis *k, const Node *b)

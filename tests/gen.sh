@@ -555,12 +555,9 @@ right matches_on_the_diagonal "--set D=64 --target sm_90a" --bind n=70 --bind m=
 right difference_of_sums "--set D=32 --target sm_90a" --bind batch=1 --bind heads=2 --bind q_len=70 --bind kv_len=300
 right masks_by_the_dozen "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100
 right masks_by_the_dozen "--set D=128 --target sm_80" --bind B=1 --bind H=1 --bind n=100 # bounds of turns as many as no extreme can say
-for target in sm_80 sm_90a; do # turns that ids of documents, or a row's own number, leave
-    try ../tests/gen/documents --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --bind batch=2 --bind q_len=200 --bind kv_len=300
-    try ../tests/gen/padded_keys --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --bind batch=2 --bind q_len=70 --bind kv_len=300
-    try ../tests/gen/keys_from_a_row --dtype bf16 --target $target --set q_heads=2 --set kv_heads=2 --set HeadDim=64 --bind batch=2 --bind q_len=130 --bind kv_len=300
+for rows in 96 192; do
+    try weight_gradient --set BM=$rows --bind tokens=70 --bind in=200 --bind out=40 # shares of columns that begin with panels
 done
-right documents "--dtype fp16 --target sm_75 --set HeadDim=40" --bind batch=1 --bind q_heads=3 --bind kv_heads=1 --bind q_len=150 --bind kv_len=70
 unmet warps_share_rows "--set warps=8 --set warps_n=8 --set BM=16 --set BN=128 --target sm_80" --bind b=1 --bind h=1 --bind q=20 --bind kv=150
 unmet warps_share_rows "--set warps=16 --set warps_n=16 --set BM=16 --set BN=128 --target sm_80" --bind b=1 --bind h=1 --bind q=20 --bind kv=150
 for target in sm_75 sm_89; do
@@ -572,6 +569,12 @@ for target in sm_89 sm_90a; do
 done
 right far_places "--dtype bf16 --target sm_80" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000 # 32 bits are too few for their products
 right far_places "--dtype bf16 --target sm_90a" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000
+for target in sm_80 sm_90a; do # turns that ids of documents, or a row's own number, leave
+    try ../tests/gen/documents --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --bind batch=2 --bind q_len=200 --bind kv_len=300
+    try ../tests/gen/padded_keys --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --bind batch=2 --bind q_len=70 --bind kv_len=300
+    try ../tests/gen/keys_from_a_row --dtype bf16 --target $target --set q_heads=2 --set kv_heads=2 --set HeadDim=64 --bind batch=2 --bind q_len=130 --bind kv_len=300
+done
+right documents "--dtype fp16 --target sm_75 --set HeadDim=40" --bind batch=1 --bind q_heads=3 --bind kv_heads=1 --bind q_len=150 --bind kv_len=70
 for cols in 8 40; do
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_89 --bind B=2 --bind M=12
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_90a --bind B=2 --bind M=12

@@ -21,6 +21,7 @@
  * Registers are counted at the statement where most tiles are live, plus what
  * operand fragments and addresses need.
  */
+#include "layout/lay.h"
 #include "reason/plan.h"
 
 #include <math.h>
@@ -900,6 +901,22 @@ static bool side_fits(Modeler *m, const Tile *tile, const char *side, int64_t si
     return false;
 }
 
+/* Of a first operand that is transposed warps share the columns, which none may begin within a panel (ptx/mma.c). */
+static bool turned_fits(Modeler *m, const Tile *tile)
+{
+    int64_t size = m->c->size[tile->col->id];
+
+    if (!tile->shared || tile->col->kind != EXT_ROWS || m->c->groups || m->warps_m == 1)
+        return true;
+    int bytes = dtype_bytes(tile->shared_dtype), panel = lay_panel_for((int)size, bytes);
+    int64_t share = size / m->warps_m * bytes;
+    if (share > 0 && panel > 0 && (share % panel == 0 || panel % share == 0))
+        return true;
+    misfit(m, MISFIT_SHARE, "%s has %lld columns, of which the shares of %d warps begin within panels of %d bytes", tile->name,
+           (long long)size, m->warps_m, panel);
+    return false;
+}
+
 static bool fragments_fit(Modeler *m)
 {
     if (!sums_fit(m))
@@ -907,6 +924,8 @@ static bool fragments_fit(Modeler *m)
     for (int i = 0; i < m->plan->tiles.len; i++) {
         const Tile *tile = &m->plan->tiles.data[i];
 
+        if (!turned_fits(m, tile))
+            return false;
         if (m->c->groups && tile->prepared)
             continue; /* rows of it are shared as may be (src/pass/prepare.c) */
         if (tile->reg && (!side_fits(m, tile, "rows", m->c->size[tile->row->id], m->warps_m, m->t->mma_m) ||

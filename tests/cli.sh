@@ -25,6 +25,10 @@ expect 'a bad value' 2 "$tw" gen --dtype=fp3
 expect 'a setting that is none' 2 "$tw" fuse --set q_heads ops/gemm_bias.tl
 expect 'an unknown target' 2 "$tw" gen --target=sm_81 x.tl
 verdict 'gets a suggestion' "in_err \"did you mean 'sm_80'?\""
+for name in sm_100a sm_103 sm_120 compute_121; do
+    expect "a newer GPU, $name" 2 "$tw" gen --target=$name x.tl
+    verdict 'is told whose kernels run there' "in_err \"did you mean 'sm_89'? Newer GPUs run its kernels, too\""
+done
 for name in sm_90 compute_90 h100 Hopper; do
     expect "a target called $name" 2 "$tw" gen --target=$name x.tl
     verdict 'is the one that is meant' "in_err \"did you mean 'sm_90a'?\""

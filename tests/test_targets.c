@@ -203,7 +203,7 @@ static void described(void **state)
     static const struct { const char *text, *says; } wrong[] = {
         {"sm_80:sm=3", "did you mean 'sms'"}, {"sm_80:sms=0", "from 1 to"}, {"sm_80:sms", "NAME=VALUE"}, {"sm_80:", "NAME=VALUE"},
         {"sm_80:sms=1,,", "NAME=VALUE"}, {"sm_80:clock_ghz=nan", "from"}, {"sm_80:sms=7x", "from 1 to"},
-        {"sm_80:has_tma=1", "a GPU has no"}, {"sm_80:shared_per_block=200k", "shared_per_sm as well"}};
+        {"sm_80:has_tma=1", "a GPU has no"}, {"sm_80:shared_per_block=200k", "give shared_per_sm=205824 or more"}};
     Arena *arena = ((Fixture *)*state)->arena;
     const char *error;
 

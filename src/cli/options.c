@@ -121,10 +121,27 @@ static const char *target_meant(const char *value)
     return NULL;
 }
 
+/* The newest target of a lower number whose kernels newer GPUs run, too: those behind whose number a letter stands do not.
+ * NULL: there is none. */
+static const char *target_before(const char *value)
+{
+    const char *before = NULL;
+    long number = architecture_of(value);
+
+    for (const Target *const *t = target_all(); *t; t++) {
+        const char *name = (*t)->name;
+        bool newer_run = name[strspn(name, "sm_0123456789")] == '\0';
+
+        if (newer_run && architecture_of(name) < number)
+            before = name;
+    }
+    return before;
+}
+
 static bool read_target(Session *s, const char *value)
 {
     const char *names[32];
-    const char *near, *error;
+    const char *near, *before, *error;
     int n = 0;
 
     s->options.target = target_described(s->arena, value, &error);
@@ -136,6 +153,9 @@ static bool read_target(Session *s, const char *value)
     for (const Target *const *t = target_all(); *t && n < (int)TW_COUNT(names); t++)
         names[n++] = (*t)->name;
     near = target_meant(value);
+    before = near ? NULL : target_before(value);
+    if (before)
+        return bad_value(s, OPT_TARGET, value, arena_printf(s->arena, "no such target; did you mean '%s'? Newer GPUs run its kernels, too", before));
     if (!near)
         near = nearest_name(value, names, n);
     return bad_value(s, OPT_TARGET, value,

@@ -127,6 +127,7 @@ const Target *target_described(Arena *arena, const char *text, const char **erro
         t->shared_per_block = t->shared_per_sm - t->shared_reserved; /* a block has no more than the multiprocessor that was given */
     if (!*error && t->shared_per_block + t->shared_reserved > t->shared_per_sm)
         *error = arena_printf(arena, "a block's shared memory, %d bytes and %d of the system's, is more than a multiprocessor's %d: "
-                              "give shared_per_sm as well", t->shared_per_block, t->shared_reserved, t->shared_per_sm);
+                              "give shared_per_sm=%d or more", t->shared_per_block, t->shared_reserved, t->shared_per_sm,
+                              t->shared_per_block + t->shared_reserved);
     return *error ? NULL : t;
 }

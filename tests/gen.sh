@@ -555,6 +555,9 @@ right matches_on_the_diagonal "--set D=64 --target sm_90a" --bind n=70 --bind m=
 right difference_of_sums "--set D=32 --target sm_90a" --bind batch=1 --bind heads=2 --bind q_len=70 --bind kv_len=300
 right masks_by_the_dozen "--set D=64 --target sm_90a" --bind B=1 --bind H=1 --bind n=100
 right masks_by_the_dozen "--set D=128 --target sm_80" --bind B=1 --bind H=1 --bind n=100 # bounds of turns as many as no extreme can say
+for turns in 8 32; do # which shared memory has room for in smaller tiles
+    try row_softmax --set kept=$turns --set warps=$((64 / turns * 2)) --dtype fp32 --target sm_86 --bind M=3 --bind N=1500
+done
 for rows in 96 192; do
     try weight_gradient --set BM=$rows --bind tokens=70 --bind in=200 --bind out=40 # shares of columns that begin with panels
 done

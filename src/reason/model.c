@@ -945,6 +945,11 @@ static bool shared_fits(Modeler *m)
                (long long)c->ring_bytes, m->t->name, m->t->shared_per_block);
         return false;
     }
+    if (plan_products(&m->plan->steps) == 0 && !plan_kept_fits(m->plan, c)) {
+        misfit(m, MISFIT_SHARED, "is to keep the tiles of %d turns; a block of %s has %d bytes of shared memory", c->kept, m->t->name,
+               m->t->shared_per_block);
+        return false;
+    }
     if (c->groups && c->stages > 2 && c->shared_bytes + c->resident_bytes + PLACE_BYTES > m->t->shared_per_block) {
         misfit(m, MISFIT_ROOM, "%d stages leave no room for the next block's first tiles (%lld bytes)",
                c->stages, (long long)c->resident_bytes);

@@ -372,6 +372,8 @@ typedef struct KeptRow {
 /* For rows of so many bytes; and whether a block has room for so many of them. */
 KeptRow plan_kept_row(const Target *t, int64_t bytes);
 bool plan_can_keep(const Target *t, int64_t bytes);
+/* Whether there is room for what the choice is to keep, or for one of several such tiles (src/pass/keep.c). */
+bool plan_kept_fits(Plan *plan, const Choice *c);
 
 /* ---- rows.c: sizes without products ------------------------------------------------------ */
 

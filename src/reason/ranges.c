@@ -100,6 +100,23 @@ int plan_kept_column(Plan *plan)
     return bytes <= MOST_COLUMN ? bytes : 0;
 }
 
+bool plan_kept_fits(Plan *plan, const Choice *c)
+{
+    const Extent *row = plan_one_loop(plan);
+    int64_t elements = row ? c->kept * c->size[row->id] : 0;
+    int narrowest = 0;
+
+    for (int i = 0; i < plan->extents.len; i++)
+        elements *= plan->extents.data[i]->kind == EXT_ROWS ? c->size[i] : 1;
+    for (int i = 0; elements > 0 && i < plan->tensors.len; i++) {
+        int bytes = dtype_bytes(plan->tensors.data[i].dtype);
+
+        if (loops_that_copy(plan, row, plan->tensors.data[i].name) > 1 && (narrowest == 0 || bytes < narrowest))
+            narrowest = bytes;
+    }
+    return elements * narrowest + BESIDE <= plan->options->target->shared_per_block;
+}
+
 /* ---- rows of any length --------------------------------------------------------------------- */
 
 /* A row is read twice, and the second time from near only if few rows are under way:

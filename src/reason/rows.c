@@ -523,7 +523,7 @@ static void try_sizes(RowSearch *s)
     for (int i = 0; i < s->plan->extents.len; i++)
         if ((s->now.size[i] = size_for(s, s->plan->extents.data[i])) <= 0)
             return;
-    if (values_of(s) <= s->most_values && copies_fit(s))
+    if (values_of(s) <= s->most_values && copies_fit(s) && plan_kept_fits(s->plan, &s->now))
         rate(s);
 }
 

@@ -677,10 +677,14 @@ static void lift_constants(TileProgram *program, TileBlock *from, TileBlock *to)
     }
 }
 
-static bool asks_for_nothing(const TileKernel *kernel)
+static bool may_go_without_roles(const TileKernel *kernel)
 {
-    for (int i = 0; i < SCHED_COUNT; i++)
-        if (kernel->schedule.value[i] != SCHED_AUTO) return false;
+    const TileKernel *plain = kernel->plain;
+    if (!plain || kernel->schedule.value[SCHED_ROLES] == SCHED_ROLES_ON) return false;
+    for (int i = 0; i < SCHED_COUNT; i++) {
+        SchedValue asked = kernel->schedule.value[i], way = plain->decided.value[i];
+        if (asked != SCHED_AUTO && way != SCHED_AUTO && asked != way) return false;
+    }
     return true;
 }
 
@@ -723,7 +727,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     narrow_loops(program, kernel, compute);
     halve_last(program, kernel, compute, registers_to_compute(&s), diags);
     keep_held_stages(&s, roles);
-    if (ring_bytes(&s) > target->shared_per_block && kernel->plain && asks_for_nothing(kernel)) {
+    if (ring_bytes(&s) > target->shared_per_block && may_go_without_roles(kernel)) {
         go_without_roles(kernel);
         prepare_among_warps(program, kernel);
         return true;

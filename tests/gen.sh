@@ -560,6 +560,8 @@ for turns in 8 32; do # which shared memory has room for in smaller tiles
 done
 # rings that leave no room for their barriers, in a kernel that is asked for what it does without roles as well
 try attention --set HeadDim=64 --set skew=off --target sm_90a:shared_per_block=48k --bind batch=1 --bind q_heads=1 --bind kv_heads=1 --bind q_len=70 --bind kv_len=90
+# rings that fit but for the bytes between them
+right queries_beside_bias "--target sm_90a:shared_per_block=32k" --bind b=1 --bind h=1 --bind q=17 --bind kv=50
 for rows in 96 192; do
     try weight_gradient --set BM=$rows --bind tokens=70 --bind in=200 --bind out=40 # shares of columns that begin with panels
 done

@@ -32,10 +32,8 @@ bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, 
     for (int i = 0; i < kernel->body->ops.len; i++) {
         TileOp *op = kernel->body->ops.data[i];
         if (!tile_is_storage(op)) continue;
-        int64_t bytes = tile_storage_bytes(op);
-        at = round_up(at, bytes >= 1024 ? 1024 : 128);
-        op->offset = at;
-        at += bytes;
+        op->offset = tile_storage_begin(op, at);
+        at = op->offset + tile_storage_bytes(op);
     }
     at = round_up(at, 16) + barrier_bytes(kernel);
     kernel->shared_bytes = round_up(at, 16);

@@ -141,12 +141,17 @@ static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
     }
 }
 
+static void add_storage(const TileOp *op, int64_t *at)
+{
+    *at = tile_storage_begin(op, *at) + tile_storage_bytes(op);
+}
+
 static int64_t ring_bytes(const Specializer *s)
 {
     int64_t bytes = 0;
+    for (int i = 0; i < s->streams.len; i++) add_storage(s->streams.data[i].ring->def, &bytes);
     for (int i = 0; i < s->kernel->body->ops.len; i++) /* constants */
-        if (tile_is_storage(s->kernel->body->ops.data[i])) bytes += tile_storage_bytes(s->kernel->body->ops.data[i]);
-    for (int i = 0; i < s->streams.len; i++) bytes += tile_storage_bytes(s->streams.data[i].ring->def);
+        if (tile_is_storage(s->kernel->body->ops.data[i])) add_storage(s->kernel->body->ops.data[i], &bytes);
     return bytes + BARRIERS;
 }
 

@@ -340,6 +340,12 @@ int64_t tile_storage_bytes(const TileOp *storage)
     return storage->kind == TILE_FILL && bytes < CONSTANT_BYTES ? CONSTANT_BYTES : bytes;
 }
 
+int64_t tile_storage_begin(const TileOp *storage, int64_t at)
+{
+    int64_t to = tile_storage_bytes(storage) >= 1024 ? 1024 : 128;
+    return (at + to - 1) / to * to;
+}
+
 int tile_places(const TileOp *storage)
 {
     int stages = storage->kind == TILE_FILL ? 1 : storage->results[0]->type.stages;

@@ -284,6 +284,8 @@ bool tile_is_strided(const TileOp *op);
 int tile_places(const TileOp *storage);                       /* tiles that it has room for */
 int64_t tile_place_bytes(const TileOp *storage);             /* from where one of them begins to where the next does */
 int64_t tile_storage_bytes(const TileOp *storage);
+/* Where it begins behind so many bytes of others (pass/alloc.c). */
+int64_t tile_storage_begin(const TileOp *storage, int64_t at);
 /* Whether an instance of a role may await or release the copy of a ring: which regions
  * it enters and which copy it chooses, as far as that follows from its coordinate. */
 bool tile_consumes(const TileProgram *program, const TileOp *roles, int role, int instance, const TileValue *ring,

@@ -181,6 +181,8 @@ try ../tests/gen/gates_summed --dtype fp16 --target sm_75 --bind b=2 --bind h=2 
 try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9
 kernels 3 ../tests/gen/scales_of_blocks --set K=384 --target sm_89
 kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80
+kernels 2 ../tests/gen/queries_absorbed --set h=16
+try ../tests/gen/queries_absorbed --set h=16 --target sm_90a --bind b=2 --bind kv=70
 try ../tests/gen/maximum_alone --set D=64 --bind B=1 --bind H=2 --bind N=50 --bind M=60
 n=$((n + 1))
 if grep -q warning "$dir/out"; then echo "not ok $n - code that was worked out is warned of"; bad=1; else echo "ok $n - no warning of code that was worked out"; fi

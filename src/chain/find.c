@@ -116,6 +116,12 @@ static const Diag *misfit_wide(void *user, const Program *sketch)
     return misfit_of(user, sketch, true, true);
 }
 
+/* Warps of a kernel among several may share rows. */
+static const Diag *misfit_shared(void *user, const Program *sketch)
+{
+    return misfit_of(user, sketch, false, false);
+}
+
 /* Of one kernel among several. */
 static int parts_of(void *user, const Program *sketch)
 {
@@ -156,6 +162,35 @@ static void warn_of_kernels(Chain *chain, const Program *cut, const Diag *why)
     }
 }
 
+/* Whether a product makes rows of which a warp has hardly registers for sixteen beside what it multiplies. */
+static bool has_wide_rows(const Def *def)
+{
+    enum { WIDE = 192 };
+    int64_t cols;
+
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefValue *made = def->ops.data[i]->result;
+
+        if (def->ops.data[i]->op == OP_GEMM && aff_is_const(made->dims[made->rank - 1].size, &cols) && cols > WIDE)
+            return true;
+    }
+    return false;
+}
+
+/* Kernels of which one may have warps that share rows, where these are fewer and take less than those in which each has its own. */
+static Program *fuse_in_fewer(Chain *chain, const Diag *why, Program *cut)
+{
+    enum { FEW_KERNELS = 2 };
+    ReasonOptions options = as_it_will_run(chain);
+
+    if ((cut && cut->units.len <= FEW_KERNELS) || !has_wide_rows(chain->def))
+        return cut;
+    Program *fewer = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_shared, parts_of, chain);
+    if (!fewer || !cut)
+        return fewer ? fewer : cut;
+    return fewer->units.len < cut->units.len && reason_undercuts(chain->arena, chain->syms, fewer, cut, &options) ? fewer : cut;
+}
+
 /* Several kernels for what one cannot do; a type that the target lacks is lacking in all of them. */
 static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *failed)
 {
@@ -171,6 +206,8 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, parts_of, chain);
     if (why && !cut && !sizes_forced(chain))
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, parts_of, chain);
+    if (why && !sizes_forced(chain))
+        cut = fuse_in_fewer(chain, why, cut);
     if (cut && fuse_joins(cut) && misfit(chain, cut)) /* which it was asked about before dimensions were joined */
         cut = NULL;
     warn_of_kernels(chain, cut, why);

@@ -430,6 +430,16 @@ static bool is_rounded(const DefValue *value)
     return value->op && value->op->op == OP_CAST && dtype_is_float(value->op->cast) && dtype_bytes(value->op->cast) < 4;
 }
 
+static DType workspace_dtype(const Cutter *c, const DefValue *value);
+
+/* The type in which a rearrangement of a value takes it, which computes nothing: that in which what it gives is taken. */
+static DType rearranged_dtype(const Cutter *c, const DefOp *op, const DefValue *value)
+{
+    bool rearranges = op->op == OP_DEFINE && op->where->kind == EXPR_INDEX && op->reads.len == 1 && flow_read_value(op, op->where) == value;
+
+    return rearranges && !op->result->is_output ? workspace_dtype(c, op->result) : DT_F32;
+}
+
 /* What nothing but the tensor cores reads is kept as they take it; all else exactly. */
 static DType workspace_dtype(const Cutter *c, const DefValue *value)
 {
@@ -440,13 +450,12 @@ static DType workspace_dtype(const Cutter *c, const DefValue *value)
 
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
+        bool reads = def_op_reads(op, value);
 
-        if (def_op_reads(op, value))
-            return DT_F32;
-        for (int k = 0; k < op->n_args; k++) {
-            if (op->args[k].value != value)
+        for (int k = reads ? -1 : 0; k < op->n_args; k++) {
+            if (k >= 0 && op->args[k].value != value)
                 continue;
-            DType taken = op->op == OP_GEMM ? flow_operand_dtype(c->def, op, k) : DT_F32;
+            DType taken = k < 0 ? rearranged_dtype(c, op, value) : op->op == OP_GEMM ? flow_operand_dtype(c->def, op, k) : DT_F32;
             if (taken == DT_F32 || (dtype != DT_F32 && dtype != taken))
                 return DT_F32;
             dtype = taken;

@@ -69,15 +69,22 @@ static bool in_grid(const Fold *f, const Expr *dim)
     return false;
 }
 
+/* The size that has a name, in the definition or in this sketch alone, `rows = 1`, that is known when compiling; 0: it is not. */
+static int64_t size_called(const Fold *f, const char *name)
+{
+    const Stmt *assigned = block_find(&f->unit->body, STMT_ASSIGN, name);
+    const DefDimSym *dim = def_dim(f->def, name);
+    int64_t size = 0;
+
+    if (!dim)
+        return assigned && assigned->value->kind == EXPR_INT ? assigned->value->i : 0;
+    return aff_is_const(dim->size, &size) ? size : 0;
+}
+
 /* A size that is known when compiling; 0: it is not. */
 static int64_t known_size(const Fold *f, const Expr *dim)
 {
-    int64_t size = 0;
-    const DefDimSym *named = dim->kind == EXPR_NAME ? def_dim(f->def, dim->name) : NULL;
-
-    if (dim->kind == EXPR_INT)
-        return dim->i;
-    return named && aff_is_const(named->size, &size) ? size : 0;
+    return dim->kind == EXPR_INT ? dim->i : dim->kind == EXPR_NAME ? size_called(f, dim->name) : 0;
 }
 
 /* Whether tiles of a tensor cover its dimension d, or the Copy says where they lie along it. */
@@ -118,6 +125,39 @@ static int dim_at_entries(const Fold *f, const Stmt *s, const Stmt *tensor)
         if (!is_said(s, tensor, d) && back-- == 0)
             return in_grid(f, tensor->shape[d]) ? -1 : d;
     return -1;
+}
+
+/* Each tensor of which a Copy covers entries under a number alone gets their name for it. */
+static void name_entries(const Fold *f, const Block *block, Block *named)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i], *tensor = copied_tensor(f->unit, s);
+        int d = tensor ? dim_at_entries(f, s, tensor) : -1;
+
+        for (int k = 0; d >= 0 && tensor->shape[d]->kind == EXPR_INT && tensor->shape[d]->i == f->n_entries && k < named->len; k++) {
+            if (named->data[k] != tensor)
+                continue;
+            Stmt *copy = named->data[k] = arena_new_of(f->arena, Stmt);
+            *copy = *tensor;
+            copy->shape = arena_array(f->arena, Expr *, tensor->n_shape);
+            memcpy(copy->shape, tensor->shape, (size_t)tensor->n_shape * sizeof *copy->shape);
+            copy->shape[d] = expr_name(f->arena, f->entries);
+        }
+        name_entries(f, &s->body, named);
+    }
+}
+
+/* Dimensions that are numbers follow the grid by their place: here those of entries have the name that the grid has. */
+static const Unit *with_entries_named(const Fold *f)
+{
+    Unit *named = arena_new_of(f->arena, Unit);
+
+    *named = *f->unit;
+    named->body = (Block){.comment = f->unit->body.comment};
+    for (int i = 0; i < f->unit->body.len; i++)
+        vec_push(f->arena, &named->body, f->unit->body.data[i]);
+    name_entries(f, &f->unit->body, &named->body);
+    return named;
 }
 
 /* ---- whether entries share -------------------------------------------------------------- */
@@ -201,18 +241,20 @@ static bool outputs_fit(const Fold *f)
 /* Whether the k-th coordinate of the grid is of entries that share what loops stream. */
 static bool shares(Fold *f, int k)
 {
-    const char *dim = f->grid->coords[k].name;
-    const DefDimSym *named = def_dim(f->def, dim);
+    const Unit *unit = f->unit;
 
-    f->entries = dim;
-    f->n_entries = 0;
+    f->entries = f->grid->coords[k].name;
+    f->n_entries = size_called(f, f->entries);
     f->shared = 1;
     f->by = NULL;
-    f->fails = !named || !aff_is_const(named->size, &f->n_entries) || f->n_entries < 2 || !outputs_fit(f) ||
-               !has_streams(f, &f->unit->body, false);
+    f->unit = with_entries_named(f);
+    f->fails = f->n_entries < 2 || !outputs_fit(f) || !has_streams(f, &f->unit->body, false);
     if (!f->fails)
         see_loops(f, &f->unit->body, false);
-    return !f->fails && f->shared < f->n_entries;
+    if (!f->fails && f->shared < f->n_entries)
+        return true;
+    f->unit = unit;
+    return false;
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -238,11 +280,9 @@ static int64_t group_size(const Fold *f)
  * are fewer. */
 enum { STRIP = 8 };
 
-static int64_t rows_of_entry(const Fold *f, const Aff *rows)
+static int64_t rows_of_entry(const Fold *f, int64_t rows)
 {
-    int64_t n;
-
-    return aff_is_const(rows, &n) && n % STRIP == 0 && group_size(f) % STRIP != 0 ? n : 0;
+    return rows % STRIP == 0 && group_size(f) % STRIP != 0 ? rows : 0;
 }
 
 /* The place along the rows' dimension of what is at `place` along packed. */
@@ -527,7 +567,6 @@ static Unit *fold_unit(Arena *arena, const Def *def, const Unit *unit)
 {
     Fold f = {.arena = arena, .def = def, .unit = unit};
     bool found = false;
-    int64_t one;
 
     for (int i = 0; i < unit->body.len; i++)
         if (unit->body.data[i]->kind == STMT_GRID)
@@ -535,13 +574,12 @@ static Unit *fold_unit(Arena *arena, const Def *def, const Unit *unit)
     if (!f.grid || f.grid->n_coords < 2 || def_dim(def, "row")) /* which a copy's `row` would be taken for */
         return NULL;
     f.rows = f.grid->coords[0].name;
-    const DefDimSym *rows = def_dim(def, f.rows);
-    f.one_row = rows && aff_is_const(rows->size, &one) && one == 1;
+    f.one_row = size_called(&f, f.rows) == 1;
     for (int k = 1; k < f.grid->n_coords && !found; k++)
         found = shares(&f, k);
-    if (!found || !rows)
+    if (!found)
         return NULL;
-    f.n_rows = rows_of_entry(&f, rows->size);
+    f.n_rows = rows_of_entry(&f, size_called(&f, f.rows));
     f.packed = fresh(&f, "packed");
     f.group = fresh(&f, "group");
     f.at = fresh(&f, "packed_pos");

@@ -10,18 +10,19 @@ enum { FULL_TILE = 128 }; /* rows that tiles have where there are enough */
 /* Of the work that a sketch must save: the model is not better than that. */
 static const double GAIN = 0.2;
 
-/* What the main kernel of a sketch does. */
+/* What a kernel of a sketch does. */
 typedef struct Work {
     int64_t rows;  /* of an entry; 0: not known */
     double cycles; /* of all blocks, along what is known of the grid, for a column of the main loop; 0: nothing fits */
 } Work;
 
-static const Unit *first_kernel(const Program *sketch)
+/* Which kernel is to be judged: the first that is another in both. */
+static int first_other(const Program *sketch, const Program *to)
 {
-    for (int i = 0; i < sketch->units.len; i++)
-        if (sketch->units.data[i]->kind == UNIT_KERNEL)
-            return sketch->units.data[i];
-    return NULL;
+    for (int i = 0; i < sketch->units.len && i < to->units.len; i++)
+        if (sketch->units.data[i]->kind == UNIT_KERNEL && sketch->units.data[i] != to->units.data[i])
+            return i;
+    return 0;
 }
 
 static double tiles_along(const Choice *c, const Extent *extent)
@@ -29,10 +30,10 @@ static double tiles_along(const Choice *c, const Extent *extent)
     return extent->expected > 0 ? plan_turns(c, extent) : 1;
 }
 
-static Work work_of(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
+static Work work_of(Arena *arena, Syms *syms, const Program *sketch, int kernel, const ReasonOptions *options)
 {
     Work work = {0};
-    Plan plan = plan_for(arena, syms, sketch, first_kernel(sketch), options, diags_new(arena, sketch->source));
+    Plan plan = plan_for(arena, syms, sketch, sketch->units.data[kernel], options, diags_new(arena, sketch->source));
     const Choice *choice = plan_best(&plan);
     int64_t columns = 1;
 
@@ -55,7 +56,8 @@ static Work work_of(Arena *arena, Syms *syms, const Program *sketch, const Reaso
 
 bool reason_prefers(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options)
 {
-    Work work = work_of(arena, syms, sketch, options), before = work_of(arena, syms, to, options);
+    int kernel = first_other(sketch, to);
+    Work work = work_of(arena, syms, sketch, kernel, options), before = work_of(arena, syms, to, kernel, options);
 
     return work.cycles > 0 && before.rows > 0 && before.rows < FULL_TILE && work.cycles < before.cycles * (1 - GAIN);
 }

@@ -182,6 +182,11 @@ try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9
 kernels 3 ../tests/gen/scales_of_blocks --set K=384 --target sm_89
 kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80
 kernels 2 ../tests/gen/queries_absorbed --set h=16
+kernels 3 ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=128
+try ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=128 --target sm_90a --bind b=1 --bind n=77
+try ../tests/gen/experts_summed --set E=4 --set K=64 --set N=32 --bind T=70
+kernels 2 ../tests/gen/latents_of_one_query --set h=16
+try ../tests/gen/latents_of_one_query --set h=16 --bind b=2 --bind kv=70
 try ../tests/gen/queries_absorbed --set h=16 --target sm_90a --bind b=2 --bind kv=70
 try ../tests/gen/maximum_alone --set D=64 --bind B=1 --bind H=2 --bind N=50 --bind M=60
 n=$((n + 1))

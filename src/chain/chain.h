@@ -43,6 +43,8 @@ typedef struct Chain {
     Schedule schedule;      /* choices of the passes that are forced */
     Settings run_with;      /* sizes left to the launch that it is meant for, ... */
     bool only_tried;        /* ... or no more than a shape to try it at: nothing is chosen for them */
+    bool in_stages;         /* the definition at hand is one of several that the operator is fused as, ... */
+    int ahead;              /* ... behind so many kernels */
     const char *name;       /* of the definition or the kernel */
     const char *failure;    /* NULL, or why the last function failed without a diagnostic */
     bool keep_snapshots;

@@ -183,8 +183,8 @@ static Program *fuse_in_fewer(Chain *chain, const Diag *why, Program *cut)
     enum { FEW_KERNELS = 2 };
     ReasonOptions options = as_it_will_run(chain);
 
-    if ((cut && cut->units.len <= FEW_KERNELS) || !has_wide_rows(chain->def))
-        return cut;
+    if ((cut && cut->units.len <= FEW_KERNELS) || !has_wide_rows(chain->def) || (cut && !chain->in_stages && fuse_rearranges(cut) > 0))
+        return cut; /* what is rearranged is cut at first (fuse_in_stages) */
     Program *fewer = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_shared, parts_of, chain);
     if (!fewer || !cut)
         return fewer ? fewer : cut;
@@ -252,8 +252,70 @@ static Program *sharing_rows(Chain *chain, const Program *plain, Program *whole,
     return in_parts ? in_parts : whole;
 }
 
-/* What the model thinks better is done if it can be. */
+static Program *fuse_by_model(Chain *chain, int fold, int apart);
+
+static Program *fuse_stage(Chain *chain, Def *stage, int fold, int apart)
+{
+    Def *whole = chain->def;
+    bool nested = chain->in_stages;
+
+    chain->def = stage;
+    chain->in_stages = true;
+    Program *program = fuse_by_model(chain, fold, apart);
+    chain->in_stages = nested;
+    chain->def = whole;
+    return program;
+}
+
+/* Kernels of two definitions, of which the second takes what the first leaves; NULL: they cannot be. */
+static Program *fuse_in_stages(Chain *chain, int fold, int apart)
+{
+    FuseStages stages;
+
+    if (!fuse_stages(chain->arena, chain->syms, chain->def, &stages))
+        return NULL;
+    Program *first = fuse_stage(chain, stages.first, fold, apart);
+    if (!first)
+        return NULL;
+    chain->ahead += first->units.len;
+    ((Unit *)stages.rest->unit)->name = arena_printf(chain->arena, "%s_%d", program_unit(chain->parsed, UNIT_OPERATOR)->name, chain->ahead + 1);
+    Program *rest = fuse_stage(chain, stages.rest, fold, apart);
+    chain->ahead -= first->units.len;
+    Unit *last = first->units.data[first->units.len - 1];
+    last->comment = last->comment ? last->comment : arena_printf(chain->arena, "leaves %s in memory for the next kernel, whose tiles have other rows of it", stages.left);
+    for (int i = 0; rest && i < rest->units.len; i++)
+        vec_push(chain->arena, &first->units, rest->units.data[i]);
+    return rest ? first : NULL;
+}
+
+/* In two definitions, where kernels of one would read one by one what kernels before them left, and those of two do so less, and
+ * are no more; else as it is. */
+static Program *staged(Chain *chain, Program *sketch, int fold, int apart)
+{
+    int elements = sketch && !sizes_forced(chain) ? fuse_rearranges(sketch) : 0;
+    Diags *diags = chain->diags;
+
+    if (elements == 0)
+        return sketch;
+    chain->diags = diags_new(chain->arena, diags->source);
+    Program *stages = fuse_in_stages(chain, fold, apart);
+    chain->diags = diags;
+    return stages && stages->units.len <= sketch->units.len && fuse_rearranges(stages) < elements ? stages : sketch;
+}
+
+static Program *fuse_as_one(Chain *chain, int fold, int apart);
+
+/* What the model thinks better is done if it can be. What is one definition of several may be several again: kernels of the whole
+ * were looked for already. */
 static Program *fuse_by_model(Chain *chain, int fold, int apart)
+{
+    Program *stages = chain->in_stages ? fuse_in_stages(chain, fold, apart) : NULL;
+    Program *sketch = stages ? stages : fuse_as_one(chain, fold, apart);
+
+    return chain->in_stages ? sketch : staged(chain, sketch, fold, apart);
+}
+
+static Program *fuse_as_one(Chain *chain, int fold, int apart)
 {
     Diags *quiet = diags_new(chain->arena, chain->diags->source);
     Program *plain = fuse_parts(chain, 1, quiet), *whole = refined(chain, plain, fold), *cut = NULL;

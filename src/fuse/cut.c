@@ -209,6 +209,40 @@ static Excerpt excerpt(const Cutter *c, const Goal *goal)
     return x;
 }
 
+/* What is left in memory, as a tensor that a unit declares. */
+static Stmt *declared(const Cutter *c, const DefValue *value)
+{
+    Flow flow = {.arena = c->arena, .syms = c->syms, .def = c->def};
+    Stmt *stmt = stmt_new(c->arena, value->is_output ? STMT_OUTPUT : STMT_INPUT);
+
+    stmt->name = value->name;
+    stmt->has_shape = stmt->has_dtype = true;
+    stmt->dtype = value->dtype;
+    stmt->shape = arena_array(c->arena, Expr *, value->rank);
+    for (int d = 0; d < value->rank; d++)
+        stmt->shape[stmt->n_shape++] = flow_dim_expr(&flow, value->dims[d]);
+    return stmt;
+}
+
+Def *cut_as_definition(const Cutter *c, const Goal *goal)
+{
+    Excerpt x = excerpt(c, goal);
+    Unit *unit = arena_new_of(c->arena, Unit);
+
+    *unit = *c->def->unit;
+    unit->body = (Block){.comment = c->def->unit->body.comment};
+    for (int i = 0; i < c->def->unit->body.len; i++)
+        vec_push(c->arena, &unit->body, c->def->unit->body.data[i]);
+    for (int i = 0; i < x.workspaces.len; i++) {
+        x.workspaces.data[i]->is_passed_on = true;
+        vec_push(c->arena, &unit->body, declared(c, x.workspaces.data[i]));
+    }
+    x.def->unit = unit;
+    for (int i = 0; i < x.def->values.len; i++)
+        x.def->values.data[i]->id = i;
+    return x.def;
+}
+
 /* ---- one kernel, or what counts as one -------------------------------------------------- */
 
 static const char *kernel_name(const Cutter *c)
@@ -385,8 +419,7 @@ bool cut_has_shape(const Cutter *c, const DefValue *value)
     return value->rank > 0;
 }
 
-/* A product that the cut's kernel and the goal's would both compute; NULL: none. */
-static DefValue *repeated_product(const Cutter *c, const Goal *goal, const Goal *cut)
+DefValue *cut_repeated_product(const Cutter *c, const Goal *goal, const Goal *cut)
 {
     const bool *before = cut_needed_for(c, cut);
     Cutter with = *c;
@@ -432,12 +465,19 @@ static bool is_rounded(const DefValue *value)
 
 static DType workspace_dtype(const Cutter *c, const DefValue *value);
 
-/* The type in which a rearrangement of a value takes it, which computes nothing: that in which what it gives is taken. */
-static DType rearranged_dtype(const Cutter *c, const DefOp *op, const DefValue *value)
+const DefValue *cut_rearranged(const DefOp *op)
 {
-    bool rearranges = op->op == OP_DEFINE && op->where->kind == EXPR_INDEX && op->reads.len == 1 && flow_read_value(op, op->where) == value;
+    if (op->op == OP_RESHAPE)
+        return op->args[0].value;
+    return op->op == OP_DEFINE && op->where && op->where->kind == EXPR_INDEX && op->reads.len == 1 ? flow_read_value(op, op->where) : NULL;
+}
 
-    return rearranges && !op->result->is_output ? workspace_dtype(c, op->result) : DT_F32;
+/* The type in which a use of a value, as its k-th operand or elsewhere, takes it; a rearrangement, that in which what it gives is taken. */
+static DType taken_dtype(const Cutter *c, const DefOp *op, int k, const DefValue *value)
+{
+    if (cut_rearranged(op) == value && !op->result->is_output)
+        return workspace_dtype(c, op->result);
+    return k >= 0 && op->op == OP_GEMM ? flow_operand_dtype(c->def, op, k) : DT_F32;
 }
 
 /* What nothing but the tensor cores reads is kept as they take it; all else exactly. */
@@ -455,7 +495,7 @@ static DType workspace_dtype(const Cutter *c, const DefValue *value)
         for (int k = reads ? -1 : 0; k < op->n_args; k++) {
             if (k >= 0 && op->args[k].value != value)
                 continue;
-            DType taken = k < 0 ? rearranged_dtype(c, op, value) : op->op == OP_GEMM ? flow_operand_dtype(c->def, op, k) : DT_F32;
+            DType taken = taken_dtype(c, op, k, value);
             if (taken == DT_F32 || (dtype != DT_F32 && dtype != taken))
                 return DT_F32;
             dtype = taken;
@@ -506,7 +546,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         Goal cut = {.values = &value, .n = 1};
 
         if (needed[value->id] && !find_kept(c, value) && !cut_in_goal(goal, value) && (!c->copies || is_copy(value)) &&
-            cut_has_shape(c, value) && !repeated_product(c, goal, &cut))
+            cut_has_shape(c, value) && !cut_repeated_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }
     return list;
@@ -735,7 +775,7 @@ static bool cut_at_output(Cutter *c, const Goal *goal)
         DefValue *value = goal->values[i];
         Goal own = {.values = &value, .n = 1}, rest = without(c, goal, value);
 
-        if (cut_is_read_where_written(c, value) && is_operand(c, &rest, value) && !repeated_product(c, &rest, &own) &&
+        if (cut_is_read_where_written(c, value) && is_operand(c, &rest, value) && !cut_repeated_product(c, &rest, &own) &&
             keep_as_output(c, goal, value))
             return true;
     }
@@ -746,7 +786,7 @@ static bool cut_at_output(Cutter *c, const Goal *goal)
 static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
 {
     Goal cut = {.values = &value, .n = 1};
-    DefValue *product = repeated_product(c, goal, &cut);
+    DefValue *product = cut_repeated_product(c, goal, &cut);
 
     bool output = !product && !goal->keeps && cut_in_goal(goal, value) && cut_is_read_where_written(c, value) && cut_has_shape(c, value);
     if (output && keep_as_output(c, goal, value))

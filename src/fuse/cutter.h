@@ -62,6 +62,12 @@ bool cut_has_shape(const Cutter *c, const DefValue *value);
 bool cut_in_goal(const Goal *goal, const DefValue *value);
 /* Whether an output holds, in memory, what others want of the value: exactly, or as the products that alone take it round it. */
 bool cut_is_read_where_written(const Cutter *c, const DefValue *value);
+/* A product that the cut's kernel and the goal's would both compute; NULL: none. */
+DefValue *cut_repeated_product(const Cutter *c, const Goal *goal, const Goal *cut);
+/* A goal as a definition, with a unit of its own, in which what is kept is declared as tensors are. */
+Def *cut_as_definition(const Cutter *c, const Goal *goal);
+/* What the operation gives other places, computing nothing; NULL: it is no such one. */
+const DefValue *cut_rearranged(const DefOp *op);
 /* The value as it would be kept. */
 Kept cut_keep(const Cutter *c, const DefValue *value);
 

@@ -42,6 +42,17 @@ typedef const Diag *(*FuseMisfit)(void *user, const Program *sketch);
 typedef int (*FuseParts)(void *user, const Program *sketch); /* into how many parts loops of one of them are best cut */
 Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, FuseParts parts, void *user);
 
+/* A definition as two, each with a unit of its own, of which the second takes what the first leaves in memory. */
+typedef struct FuseStages {
+    Def *first, *rest;
+    const char *left; /* what it is called */
+} FuseStages;
+
+/* Cuts where what is computed is first rearranged. False: it cannot be. */
+bool fuse_stages(Arena *arena, Syms *syms, const Def *def, FuseStages *stages);
+/* How often kernels read elements one by one that kernels before them left, and do no more than that. */
+int fuse_rearranges(const Program *program);
+
 /* What a sketch takes, by the model at hand; INFINITY: it cannot be, or that is not known. */
 typedef double (*FuseCost)(void *user, const Program *sketch);
 

@@ -479,6 +479,8 @@ const Def *flow_reshape(Arena *arena, Syms *syms, const Def *def)
     Reshaper r = {.arena = arena, .syms = syms, .def = def, .as = arena_array(arena, const DefValue *, def->values.len)};
 
     r.stays = arena_array(arena, bool, def->values.len);
+    for (int i = 0; i < def->values.len; i++)
+        r.stays[def->values.data[i]->id] = def->values.data[i]->is_passed_on;
     r.row = aff_sym_new(def->aff, "row", AFF_SCALAR, 0, INT32_MAX);
     r.col = aff_sym_new(def->aff, "col", AFF_SCALAR, 0, INT32_MAX);
     if (!find_shapes(&r))

@@ -3,8 +3,9 @@
  *   Define X (T, D) as E[id[t], col]      row t of X is row id[t] of E
  *
  * A tile of one row finds one row of E. Tiles of many rows, which products take, would have to
- * look up each of theirs: such a value is left in memory by a kernel without products (cut.c),
- * unless it is one number a row (or a column), as the scale of a row that a table names.
+ * look up each of theirs: such a value is left in memory by a kernel without products (cut.c).
+ * What differs along rows, or along columns, alone is read once for each: the scale of a row that
+ * a table names, or where the sequence of a token begins, `j - Begin[Of[i]] <= i`.
  */
 #include "fuse/flow.h"
 
@@ -37,21 +38,34 @@ static bool has_place(const Flow *flow, const DefValue *value, const Expr *e, bo
     return has_place(flow, value, e->a, rows) || has_place(flow, value, e->b, rows);
 }
 
-/* within: between the brackets of an access. */
-static bool looks_up(const Flow *flow, const DefValue *value, const Expr *e, bool within)
+/* Whether coordinates of an access differ by what an element says, within the tile. */
+static bool is_looked_up(const Flow *flow, const DefValue *value, const Expr *e, bool within)
 {
     if (!e)
         return false;
     for (int i = 0; i < e->n_args; i++)
         if ((within && e->kind == EXPR_INDEX && (has_place(flow, value, e->args[i], true) || has_place(flow, value, e->args[i], false))) ||
-            looks_up(flow, value, e->args[i], within || e->kind == EXPR_INDEX))
+            is_looked_up(flow, value, e->args[i], within || e->kind == EXPR_INDEX))
             return true;
-    return looks_up(flow, value, e->a, within) || looks_up(flow, value, e->b, within);
+    return is_looked_up(flow, value, e->a, within) || is_looked_up(flow, value, e->b, within);
+}
+
+/* Whether one access is such and differs along rows and columns; where each differs along one of them, it is read once for each. */
+static bool looks_up_each(const Flow *flow, const DefValue *value, const Expr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_INDEX)
+        return is_looked_up(flow, value, e, false) && has_place(flow, value, e, true) && has_place(flow, value, e, false);
+    for (int i = 0; i < e->n_args; i++)
+        if (looks_up_each(flow, value, e->args[i]))
+            return true;
+    return looks_up_each(flow, value, e->a) || looks_up_each(flow, value, e->b);
 }
 
 bool flow_looks_up_each(const Flow *flow, const DefOp *op)
 {
-    return looks_up(flow, op->result, op->where, false) && has_place(flow, op->result, op->where, true) && has_place(flow, op->result, op->where, false);
+    return looks_up_each(flow, op->result, op->where);
 }
 
 bool flow_has_products(const Flow *flow)

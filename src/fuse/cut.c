@@ -423,17 +423,20 @@ DefValue *cut_repeated_product(const Cutter *c, const Goal *goal, const Goal *cu
 {
     const bool *before = cut_needed_for(c, cut);
     Cutter with = *c;
-    Kept kept = {.value = cut->values[0]};
 
     memset(&with.kept, 0, sizeof with.kept);
     for (int i = 0; i < c->kept.len; i++)
         vec_push(c->arena, &with.kept, c->kept.data[i]);
-    vec_push(c->arena, &with.kept, kept);
+    for (int i = 0; i < cut->n; i++) {
+        Kept kept = {.value = cut->values[i]};
+
+        vec_push(c->arena, &with.kept, kept);
+    }
     const bool *after = cut_needed_for(&with, goal);
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
 
-        if (op->op == OP_GEMM && op->result != kept.value && before[op->result->id] && after[op->result->id] &&
+        if (op->op == OP_GEMM && !cut_in_goal(cut, op->result) && before[op->result->id] && after[op->result->id] &&
             !find_kept(c, op->result))
             return op->result;
     }
@@ -726,27 +729,29 @@ bool cut_reach(Cutter *c, const Goal *goal)
     return cut_reach(c, &own) && cut_reach(c, goal);
 }
 
-/* The goal but for one value. */
-static Goal without(const Cutter *c, const Goal *goal, const DefValue *value)
+/* The goal but for some values. */
+static Goal without(const Cutter *c, const Goal *goal, const Goal *own)
 {
     Goal rest = {.values = arena_array(c->arena, DefValue *, goal->n)};
 
     for (int i = 0; i < goal->n; i++)
-        if (goal->values[i] != value)
+        if (!cut_in_goal(own, goal->values[i]))
             rest.values[rest.n++] = goal->values[i];
     return rest;
 }
 
-/* An output that holds all that others want is read where it is written; then what is left of the goal. */
-static bool keep_as_output(Cutter *c, const Goal *goal, DefValue *value)
+/* Outputs that hold all that others want are read where they are written; then what is left of the goal. */
+static bool keep_as_outputs(Cutter *c, const Goal *goal, const Goal *own)
 {
-    Goal own = {.values = &value, .n = 1}, rest = without(c, goal, value);
+    Goal rest = without(c, goal, own);
     int units = c->program->units.len, kept = c->kept.len;
 
-    bool done = rest.n > 0 && cut_solve(c, &own);
-    if (done)
-        keep_output(c, value);
-    done = done && find_kept(c, value) && cut_solve(c, &rest);
+    bool done = rest.n > 0 && cut_solve(c, own);
+    for (int i = 0; i < own->n && done; i++) {
+        keep_output(c, own->values[i]);
+        done = find_kept(c, own->values[i]) != NULL;
+    }
+    done = done && cut_solve(c, &rest);
     if (!done) {
         c->program->units.len = units;
         c->kept.len = kept;
@@ -768,18 +773,23 @@ static bool is_operand(const Cutter *c, const Goal *goal, const DefValue *value)
     return false;
 }
 
-/* An output that products of the others take lies in memory anyway: nothing more is kept for a cut there. */
-static bool cut_at_output(Cutter *c, const Goal *goal)
+/* Outputs that products of the others take lie in memory anyway: nothing more is kept for a cut there. All of them are one kernel's
+ * where they are made of the same products; else each is tried by itself. */
+static bool cut_at_outputs(Cutter *c, const Goal *goal)
 {
-    for (int i = 0; i < goal->n && !goal->keeps; i++) {
-        DefValue *value = goal->values[i];
-        Goal own = {.values = &value, .n = 1}, rest = without(c, goal, value);
+    Goal all = {.values = arena_array(c->arena, DefValue *, goal->n)};
 
-        if (cut_is_read_where_written(c, value) && is_operand(c, &rest, value) && !cut_repeated_product(c, &rest, &own) &&
-            keep_as_output(c, goal, value))
+    for (int i = 0; i < goal->n && !goal->keeps; i++) {
+        Goal own = {.values = &goal->values[i], .n = 1}, rest = without(c, goal, &own);
+
+        if (!cut_is_read_where_written(c, goal->values[i]) || !is_operand(c, &rest, goal->values[i]))
+            continue;
+        all.values[all.n++] = goal->values[i];
+        if (!cut_repeated_product(c, &rest, &own) && keep_as_outputs(c, goal, &own))
             return true;
     }
-    return false;
+    Goal rest = without(c, goal, &all);
+    return all.n > 1 && !cut_repeated_product(c, &rest, &all) && keep_as_outputs(c, goal, &all);
 }
 
 /* The value, or before it a product of modest size that would be computed for both. */
@@ -789,7 +799,7 @@ static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
     DefValue *product = cut_repeated_product(c, goal, &cut);
 
     bool output = !product && !goal->keeps && cut_in_goal(goal, value) && cut_is_read_where_written(c, value) && cut_has_shape(c, value);
-    if (output && keep_as_output(c, goal, value))
+    if (output && keep_as_outputs(c, goal, &cut))
         return true;
 
     if (product && cut_has_shape(c, product) && cut_is_little(c->def, product))
@@ -827,7 +837,7 @@ static bool solve_deeper(Cutter *c, const Goal *goal)
     if (read.n > 0)
         return keep_together(c, goal, &read) || keep_before(c, goal, read.values[0]);
     if (cut_attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
-        cut_at_output(c, goal) || try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
+        cut_at_outputs(c, goal) || try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
         return true;
     return (!c->open && !c->modest && try_cuts(c, goal, little, INFINITY)) || (goal->n > 1 && solve_apart(c, goal, false));
 }

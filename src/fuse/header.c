@@ -541,6 +541,24 @@ const char *flow_fresh(const Flow *flow, const char *wanted)
     return name;
 }
 
+/* Whether a part of a tensor has as many rows as columns, which have that name, as what a loop goes over has. Where it lies is said by the tensor's
+ * dimensions, which a coordinate must tell apart. */
+static bool has_square_part(const Flow *flow, const char *name)
+{
+    bool loop = false;
+
+    for (int i = 0; i < flow->axes.len; i++)
+        loop |= flow->axes.data[i]->kind == AXIS_STREAM && flow->axes.data[i]->dim.name && strcmp(flow->axes.data[i]->dim.name, name) == 0;
+    for (int i = 0; i < flow->def->inputs.len && loop; i++) {
+        const DefValue *x = flow->def->inputs.data[i];
+        const DefDim *cols = x->rank >= 2 ? &x->dims[x->rank - 1] : NULL;
+
+        if (x->is_part && cols && cols->name && strcmp(cols->name, name) == 0 && x->dims[x->rank - 2].size == cols->size)
+            return true;
+    }
+    return false;
+}
+
 /* A grid names the dimensions that blocks are spread over, each once: where the
  * outputs' last two have one name, the last gets another: `D2 = D`. */
 static void tell_apart(Flow *flow)
@@ -548,7 +566,7 @@ static void tell_apart(Flow *flow)
     Axis *cols = (Axis *)flow->cols;
 
     if (flow->cols_alias_of || flow->rows->kind != AXIS_ROWS || cols->kind != AXIS_COLS ||
-        strcmp(flow->rows->dim.name, cols->dim.name) != 0)
+        (strcmp(flow->rows->dim.name, cols->dim.name) != 0 && !has_square_part(flow, cols->dim.name)))
         return;
     flow->cols_alias_of = cols->dim.name;
     cols->dim.name = flow_fresh(flow, cols->dim.name);

@@ -493,7 +493,7 @@ const Def *flow_view(Arena *arena, Syms *syms, const Def *def, Views *views)
             vec_push(arena, &views->list, found);
             vec_push(arena, &r.def->taken, found.tensor->name);
             seen->dtype = found.tensor->dtype;
-            seen->is_input = true;
+            seen->is_input = seen->is_part = true;
             seen->name = found.name;
         } else {
             flow_keep_op(&r, def->ops.data[i]);

@@ -85,6 +85,7 @@ typedef struct DefValue {
     DefDim dims[8];
     DefOp *op;              /* NULL: an input */
     bool is_input, is_output;
+    bool is_part;           /* of an input, which has other dimensions (src/fuse/view.c) */
     bool is_passed_on;      /* from kernels of one definition to those of another, in the shape that it has (src/fuse/stages.c) */
 } DefValue;
 

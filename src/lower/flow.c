@@ -275,7 +275,7 @@ void lo_for(Lower *lo, const Stmt *s)
         Local *local = lo_local(lo, carried.data[i]);
         TileValue *param = tile_value_new(lo->program, lo->kernel, op->results[i]->type, local->name);
         vec_push(lo->arena, &body->params, param);
-        lo_unit_param(lo, param, op->args[i]);
+        lo_unit_param(lo, op, i, param);
         local->reg = param;
         local->version = ++lo->versions;
     }

@@ -244,7 +244,7 @@ void lo_unit_rescale(Lower *lo, TileOp *op); /* the program's own factor, if it 
 /* Before a block that may run several times, or not at all: what it accumulates from a
  * softmax before it is multiplied there. */
 void lo_unit_settle(Lower *lo, const Block *block);
-void lo_unit_param(Lower *lo, const TileValue *param, const TileValue *outer);
+void lo_unit_param(Lower *lo, const TileOp *loop, int i, const TileValue *param); /* of what it carries, the i-th */
 void lo_unit_loop(Lower *lo, const TileOp *loop, const LowerLoop *at, Span span); /* behind its body */
 /* A copy that an operation made which changes nothing, `Add M, 0`: what it was made of. */
 const TileValue *lo_without_zero(const TileValue *v);

@@ -399,13 +399,14 @@ static int place_of(const TileValue *v, TileValue *const *values, int n)
     return -1;
 }
 
-void lo_unit_param(Lower *lo, const TileValue *param, const TileValue *outer)
+void lo_unit_param(Lower *lo, const TileOp *loop, int i, const TileValue *param)
 {
-    const Lineage of = *lo_lineage(lo, outer);
+    const Lineage of = *lo_lineage(lo, loop->args[i]);
     const SoftmaxStep *step = of.rescaled ? step_of(lo, of.rescaled) : NULL;
+    bool moves_on = place_of(of.unit, loop->args, loop->n_results) >= 0; /* with the maximum, which the loop carries as well */
     Lineage *l = lo_lineage(lo, param);
     *l = (Lineage){.param = param};
-    if (!step) return;
+    if (!step || moves_on) return;
     l->rescaled = of.rescaled; /* of a softmax before the loop */
     l->unit = of.unit;
 }

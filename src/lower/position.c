@@ -78,7 +78,10 @@ static const Aff *index_position(Lower *lo, const Expr *name, const Stmt *index,
 static unsigned axes_beginning_at(Lower *lo, const Expr *e)
 {
     unsigned axes = 0;
+    const Expr *condition = lo->condition;
+    lo->condition = NULL; /* of `a + b` neither tells what the other is */
     const Aff *start = eval_aff(&lo->env, e, NULL);
+    lo->condition = condition;
     for (int k = 0; start && k < 2; k++)
         if (lo->frame->extent[k] > 1 && lo->frame->axis[k].start == start) axes |= 1u << k;
     return axes;

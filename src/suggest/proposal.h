@@ -119,13 +119,17 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_us
 /* propose_agree.c */
 Proposal propose_agreement, propose_more_turns;
 /* propose_exprs.c */
-Proposal propose_likely_exprs, propose_other_exprs;
+Proposal propose_whole_counts, propose_likely_exprs, propose_other_exprs;
 /* propose_another.c */
 Proposal propose_own_state, propose_own_accumulator, propose_summed, propose_own_sum, propose_into_branch;
 /* propose_lacking.c */
 Proposal propose_other_column, propose_lacking_op, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */
 Proposal propose_defined_number, propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less;
+/* propose_coords.c */
+Proposal propose_lacking_coordinates, propose_lacking_coordinate;
+/* propose_made.c */
+Proposal propose_other_tile, propose_maker;
 /* propose_join.c */
 Proposal propose_joined;
 /* propose_top.c */

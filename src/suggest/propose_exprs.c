@@ -12,7 +12,7 @@
  *   [pages = j]                          [pages = Table[b, j]]                  as another Copy has it
  *   [L = h]                              [L = m]                                another of its kind
  *   len = Len[0]                         len = Len[b]                           the block's own entry
- *   for j = 0:len div BN                 for j = 0:ceil(len / BN)               the last one as well
+ *   for j = 0:len div BN                 for j = 0:ceil(len / BN)               the last one as well, of blocks, too
  *   for j = 0:ceil(N / BN) - 1           for j = 0:ceil(N / BN)                 one more, one less; without a part
  *   b = i % G, g = i div G               b = i % B, g = i div B                 of one size
  */
@@ -350,11 +350,12 @@ static bool try_own_entry(Site *t, Expr *e)
     return false;
 }
 
-/* `ceil(len / BN)` for `len div BN`. */
+/* `ceil(len / BN)` for `len div BN`, or `floor(len / BN)`. */
 static bool try_rounded_up(Site *t, Expr *e)
 {
     Arena *arena = t->v->s->arena;
-    Expr *quotient = e->kind == EXPR_BINARY && e->op == EO_IDIV ? expr_binary(arena, EO_DIV, e->a, e->b) : NULL;
+    bool down = e->kind == EXPR_CALL && e->n_args == 1 && text_equal_nocase(e->name, "floor");
+    Expr *quotient = down ? e->args[0] : e->kind == EXPR_BINARY && e->op == EO_IDIV ? expr_binary(arena, EO_DIV, e->a, e->b) : NULL;
 
     return quotient && try_as(t, e, *expr_call(arena, "ceil", &quotient, 1), "one that is not full is one as well");
 }
@@ -583,6 +584,26 @@ static bool try_likely(Vary *v)
 static bool try_others(Vary *v)
 {
     return try_taken_apart(v) || try_coords_exchanged(v) || try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
+}
+
+/* The bounds of loops and of the grid: before a whole loop is said to be missing. */
+static bool try_whole_counts(Vary *v)
+{
+    for (int i = 0; i < v->all.len; i++) {
+        const Stmt *s = v->all.data[i];
+
+        if (s->kind == STMT_FOR && try_stmt(v, s, try_rounded_up))
+            return true;
+        for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
+            if (try_expr(v, s, s->coords[k].value, BOUND, NULL, try_rounded_up))
+                return true;
+    }
+    return false;
+}
+
+bool propose_whole_counts(Suggester *s)
+{
+    return vary_each(s, try_whole_counts);
 }
 
 bool propose_likely_exprs(Suggester *s)

@@ -1,0 +1,102 @@
+/* propose_coords.c: Copies that leave a coordinate out, where the Operator beside them shows which. Each edit is executed
+ * beside the definition before it is suggested (vary.h).
+ *
+ *   Copy X (BR, BC) as x in coordinate [R = m]    ─►    Copy X (BR, BC) as x in coordinate [R = m, C = c]
+ *   Copy X (BL, 1, 32) in coordinate [b, h, 1]    ─►    Copy X (BL, 1, 32) in coordinate [b, l, h, 1]
+ */
+#include "suggest/vary.h"
+
+/* With the coordinate as the i-th. */
+static bool try_coordinate(Vary *v, const Stmt *copy, int i, const char *dim, const char *counter)
+{
+    Stmt *changed = suggest_like(v->s, copy);
+
+    changed->coords = arena_array(v->s->arena, Coord, copy->n_coords + 1);
+    memcpy(changed->coords, copy->coords, (size_t)i * sizeof *copy->coords);
+    memcpy(changed->coords + i + 1, copy->coords + i, (size_t)(copy->n_coords - i) * sizeof *copy->coords);
+    changed->coords[i] = (Coord){.name = dim, .value = expr_name(v->s->arena, counter)};
+    changed->n_coords = copy->n_coords + 1;
+    return suggest_stmt(v->s, copy, changed, "a coordinate for this dimension as well");
+}
+
+static bool has_coordinate(const Stmt *copy, const char *dim)
+{
+    for (int i = 0; i < copy->n_coords; i++)
+        if (copy->coords[i].name && strcmp(copy->coords[i].name, dim) == 0)
+            return true;
+    return false;
+}
+
+/* Of a dimension that is named, in the order of the tensor's. */
+static bool try_named(Vary *v, const Stmt *copy, const Stmt *tensor)
+{
+    int at = 0;
+
+    for (int d = 0; d < tensor->n_shape; d++) {
+        const char *dim = tensor->shape[d]->kind == EXPR_NAME ? tensor->shape[d]->name : NULL;
+
+        if (dim && has_coordinate(copy, dim)) {
+            at = at < copy->n_coords ? at + 1 : at;
+            continue;
+        }
+        for (int k = v->counters.len - 1; dim && k >= 0; k--)
+            if (try_coordinate(v, copy, at, dim, v->counters.data[k]))
+                return true;
+    }
+    return false;
+}
+
+/* Of a list of values alone, at any place. */
+static bool try_placed(Vary *v, const Stmt *copy, const Stmt *tensor)
+{
+    for (int at = 0; copy->n_coords < tensor->n_shape && at <= copy->n_coords; at++)
+        for (int k = v->counters.len - 1; k >= 0; k--)
+            if (try_coordinate(v, copy, at, NULL, v->counters.data[k]))
+                return true;
+    return false;
+}
+
+static bool try_copy(Vary *v, const Stmt *copy)
+{
+    const Stmt *tensor = copy->kind == STMT_COPY && !copy->listed && copy_tensor(copy) ? unit_tensor(v->kernel, copy_tensor(copy)) : NULL;
+    bool named = true, placed = copy->n_coords > 0;
+
+    for (int i = 0; i < copy->n_coords; i++) {
+        named &= copy->coords[i].name != NULL;
+        placed &= copy->coords[i].name == NULL;
+    }
+    return tensor && ((named && try_named(v, copy, tensor)) || (placed && try_placed(v, copy, tensor)));
+}
+
+static bool try_copies(Vary *v)
+{
+    for (int i = 0; block_find(&v->kernel->body, STMT_ALLOCATE, NULL) && i < v->all.len; i++) /* a sketch has none to say */
+        if (try_copy(v, v->all.data[i]))
+            return true;
+    return false;
+}
+
+/* ---- entry --------------------------------------------------------------------------------------------------- */
+
+/* Of some Copy, of a Kernel that gives something else than the Operator. */
+bool propose_lacking_coordinates(Suggester *s)
+{
+    return vary_each(s, try_copies);
+}
+
+/* Of the Copy that something is said of. */
+bool propose_lacking_coordinate(Suggester *s)
+{
+    enum { MOST_TRIES = 24 };
+    const Stmt *copy = s->agrees && s->stage == s->agrees && s->unit && s->unit->kind == UNIT_KERNEL && vary_definition(s) ? s->stmt : NULL;
+    Vary v = copy ? vary_kernel(s, s->unit) : (Vary){0};
+    int tries = s->tries;
+    bool strict = s->strict, found;
+
+    s->tries = MOST_TRIES;
+    s->strict = true;
+    found = copy && try_copy(&v, copy);
+    s->tries = tries;
+    s->strict = strict;
+    return found;
+}

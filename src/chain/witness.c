@@ -12,6 +12,7 @@
 static const double ALL_WORK = 2.4e9;     /* elements and multiply-adds, of all tries: some 0.8 s */
 static const double WORK_OF_LETTER = 1000; /* as long as parsing and lowering one of a text take */
 static const double WORK_OF_ELEMENT = 4;  /* multiply-adds that an element takes as long as */
+static const double LONG_TRY = 1e6;       /* elements and multiply-adds of a try that is worth making shorter */
 static const double MOST_MORE = 4e6;      /* of a try, beside some times what the program itself took */
 enum { MOST_LONGER = 4, MOST_STEPS = 200000, FEW_ROUNDINGS = 8, FEW = 16, FEWEST_TRIES = 6 };
 
@@ -106,15 +107,30 @@ static bool differs_with(Witness *w, int which, double value)
     return false;
 }
 
-/* One entry of what there are few of, as long as it shows. */
+/* Whether another number leaves the order of all: a program may be right only where queries are no more than keys. */
+static bool keeps_order(const Witness *w, int which, double value)
+{
+    for (int i = 0; i < w->on.shape.len; i++) {
+        double was = w->on.shape.data[which].value - w->on.shape.data[i].value, is = value - w->on.shape.data[i].value;
+
+        if (i != which && (was > 0) - (was < 0) != (is > 0) - (is < 0))
+            return false;
+    }
+    return true;
+}
+
+/* One entry of what there are few of, as long as it shows, and fewer tiles where a try is long. */
 static void shrink(Witness *w)
 {
-    enum { ENTRIES = 4 };
+    enum { ENTRIES = 4, LEAST_TILED = 24 };
 
     for (int round = 0; round < 2; round++) /* one may have to be a multiple of another */
         for (int i = 0; i < w->on.shape.len; i++)
             if (w->on.shape.data[i].value > 1 && w->on.shape.data[i].value <= ENTRIES)
                 differs_with(w, i, 1);
+    for (int i = 0; i < w->on.shape.len && w->on.work > LONG_TRY; i++)
+        for (double less = floor(0.6 * w->on.shape.data[i].value); less >= LEAST_TILED && keeps_order(w, i, less) && differs_with(w, i, less);)
+            less = floor(0.6 * less);
 }
 
 static double price(const Witness *w)

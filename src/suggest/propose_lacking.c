@@ -245,6 +245,12 @@ static bool try_columns(Vary *v, const Stmt *step)
     return false;
 }
 
+/* A softmax, where the Kernel has exponentials. */
+static bool is_by_hand(const Vary *v, const Stmt *step)
+{
+    return step->op_known && step->op == OP_SOFTMAX && (has_step(v, OP_EXP, NULL) || has_step(v, OP_EXP2, NULL));
+}
+
 /* Steps of the definition of which the Kernel has none, by the operation, or by it with this operand. */
 static bool try_lacking_steps(Vary *v)
 {
@@ -252,9 +258,23 @@ static bool try_lacking_steps(Vary *v)
         const Stmt *step = v->definition->body.data[i];
         bool known = is_step(step) && knows_second(v, step);
 
+        if (is_by_hand(v, step))
+            continue;
         if (known && !has_step(v, step->op, step->n_args == 2 ? step->args[1] : NULL) && try_step(v, step))
             return true;
         if (is_step(step) && !known && !has_step(v, step->op, NULL) && try_columns(v, step))
+            return true;
+    }
+    return false;
+}
+
+/* Likewise, of what is stored alone. */
+static bool try_lacking_at_store(Vary *v)
+{
+    for (int i = 0; i < v->definition->body.len; i++) {
+        const Stmt *step = v->definition->body.data[i];
+
+        if (is_step(step) && !is_by_hand(v, step) && knows_second(v, step) && !has_step(v, step->op, step->n_args == 2 ? step->args[1] : NULL) && try_step_at_store(v, step))
             return true;
     }
     return false;
@@ -393,6 +413,11 @@ bool propose_other_column(Suggester *s)
 bool propose_lacking_op(Suggester *s)
 {
     return vary_each(s, try_lacking_operation);
+}
+
+bool propose_lacking_at_store(Suggester *s)
+{
+    return vary_each(s, try_lacking_at_store);
 }
 
 bool propose_lacking_stmt(Suggester *s)

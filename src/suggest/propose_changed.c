@@ -558,12 +558,45 @@ static bool try_copied(Vary *v, const Stmt *copy)
     return false;
 }
 
+/* `Copy K` for `Copy V`: of another Input, to the tile of its name. */
+static bool try_loaded(Vary *v, const Stmt *copy)
+{
+    for (int i = 0; copy->space == SPACE_GLOBAL && !copy->as && i < v->all.len; i++) {
+        const Stmt *input = v->all.data[i];
+        Stmt *changed = input->kind == STMT_INPUT && strcmp(input->name, copy->name) != 0 ? suggest_like(v->s, copy) : NULL;
+
+        if (!changed)
+            continue;
+        changed->name = input->name;
+        if (suggest_stmt(v->s, copy, changed, "of this it is what the Operator says"))
+            return true;
+    }
+    return false;
+}
+
 static bool try_copies(Vary *v)
 {
     for (int i = 0; i < v->all.len; i++)
-        if (v->all.data[i]->kind == STMT_COPY && !v->all.data[i]->listed && try_copied(v, v->all.data[i]))
+        if (v->all.data[i]->kind == STMT_COPY && !v->all.data[i]->listed && (try_copied(v, v->all.data[i]) || try_loaded(v, v->all.data[i])))
             return true;
     return false;
+}
+
+/* Of a Copy that the stages of a ring, or what is read, show to be of another tensor. */
+bool propose_other_input(Suggester *s)
+{
+    enum { MOST_TRIES = 40 };
+    Vary v = s->agrees && s->stage == s->agrees && s->unit && s->unit->kind == UNIT_KERNEL && vary_definition(s) ? vary_kernel(s, s->unit) : (Vary){0};
+    int tries = s->tries;
+    bool strict = s->strict, found = false;
+
+    s->tries = MOST_TRIES;
+    s->strict = true;
+    for (int i = 0; i < v.all.len && !found; i++)
+        found = v.all.data[i]->kind == STMT_COPY && !v.all.data[i]->listed && try_loaded(&v, v.all.data[i]);
+    s->tries = tries;
+    s->strict = strict;
+    return found;
 }
 
 /* ---- two loops ------------------------------------------------------------------------------------------- */
@@ -701,6 +734,44 @@ static bool try_without(Vary *v)
 }
 
 /* ---- entry ------------------------------------------------------------------------------------------------ */
+
+/* `Divide O, L else 0`: of a row that has seen nothing. */
+static bool try_quotients(Vary *v)
+{
+    for (int i = v->computes.len - 1; i >= 0; i--) {
+        const Stmt *s = v->computes.data[i];
+        Stmt *changed = s->op_known && s->op == OP_DIVIDE && !s->otherwise ? suggest_like(v->s, s) : NULL;
+
+        if (!changed)
+            continue;
+        changed->otherwise = expr_int(v->s->arena, 0);
+        if (suggest_stmt(v->s, s, changed, "where the divisor is 0"))
+            return true;
+    }
+    return false;
+}
+
+bool propose_else_zero(Suggester *s)
+{
+    return strstr(s->diag->message, "is nan") && vary_each(s, try_quotients);
+}
+
+/* Only a Divide has an `else`: that was meant, or none. */
+bool propose_divide(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->otherwise ? s->stmt : NULL;
+    Stmt *changed = stmt ? suggest_like(s, stmt) : NULL;
+
+    if (!stmt)
+        return false;
+    changed->op = OP_DIVIDE;
+    changed->op_name = op_info(OP_DIVIDE)->name;
+    if (stmt->n_args == 2 && suggest_stmt(s, stmt, changed, "a quotient"))
+        return true;
+    changed = suggest_like(s, stmt);
+    changed->otherwise = NULL;
+    return suggest_stmt(s, stmt, changed, "without it");
+}
 
 bool propose_defined_number(Suggester *s)
 {

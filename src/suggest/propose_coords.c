@@ -7,14 +7,14 @@
 #include "suggest/vary.h"
 
 /* With the coordinate as the i-th. */
-static bool try_coordinate(Vary *v, const Stmt *copy, int i, const char *dim, const char *counter)
+static bool try_coordinate(Vary *v, const Stmt *copy, int i, const char *dim, Expr *value)
 {
     Stmt *changed = suggest_like(v->s, copy);
 
     changed->coords = arena_array(v->s->arena, Coord, copy->n_coords + 1);
     memcpy(changed->coords, copy->coords, (size_t)i * sizeof *copy->coords);
     memcpy(changed->coords + i + 1, copy->coords + i, (size_t)(copy->n_coords - i) * sizeof *copy->coords);
-    changed->coords[i] = (Coord){.name = dim, .value = expr_name(v->s->arena, counter)};
+    changed->coords[i] = (Coord){.name = dim, .value = value};
     changed->n_coords = copy->n_coords + 1;
     return suggest_stmt(v->s, copy, changed, "a coordinate for this dimension as well");
 }
@@ -40,7 +40,7 @@ static bool try_named(Vary *v, const Stmt *copy, const Stmt *tensor)
             continue;
         }
         for (int k = v->counters.len - 1; dim && k >= 0; k--)
-            if (try_coordinate(v, copy, at, dim, v->counters.data[k]))
+            if (try_coordinate(v, copy, at, dim, expr_name(v->s->arena, v->counters.data[k])))
                 return true;
     }
     return false;
@@ -49,10 +49,13 @@ static bool try_named(Vary *v, const Stmt *copy, const Stmt *tensor)
 /* Of a list of values alone, at any place. */
 static bool try_placed(Vary *v, const Stmt *copy, const Stmt *tensor)
 {
-    for (int at = 0; copy->n_coords < tensor->n_shape && at <= copy->n_coords; at++)
+    for (int at = copy->n_coords; copy->n_coords < tensor->n_shape && at >= 0; at--) {
         for (int k = v->counters.len - 1; k >= 0; k--)
-            if (try_coordinate(v, copy, at, NULL, v->counters.data[k]))
+            if (try_coordinate(v, copy, at, NULL, expr_name(v->s->arena, v->counters.data[k])))
                 return true;
+        if (try_coordinate(v, copy, at, NULL, expr_int(v->s->arena, 0)))
+            return true;
+    }
     return false;
 }
 
@@ -84,10 +87,28 @@ bool propose_lacking_coordinates(Suggester *s)
     return vary_each(s, try_copies);
 }
 
+/* A counter for a coordinate that is another; a loop round the Copy from the first turn on. */
+static bool try_counted(Vary *v, const Stmt *copy)
+{
+    Suggester *s = v->s;
+
+    for (int i = 0; copy->kind == STMT_COPY && !copy->listed && i < copy->n_coords; i++)
+        for (int k = v->counters.len - 1; copy->coords[i].value && k >= 0; k--)
+            if (!expr_is_name(copy->coords[i].value, v->counters.data[k]) && suggest_edit(s, copy->coords[i].value->span, v->counters.data[k], "the entry of this block, or turn"))
+                return true;
+    for (int i = 0; i < s->depth; i++) {
+        const Expr *lo = s->path[i]->kind == STMT_FOR ? s->path[i]->lo : NULL;
+
+        if (lo && !(lo->kind == EXPR_INT && lo->i == 0) && suggest_edit(s, lo->span, "0", "from the first on"))
+            return true;
+    }
+    return false;
+}
+
 /* Of the Copy that something is said of. */
 bool propose_lacking_coordinate(Suggester *s)
 {
-    enum { MOST_TRIES = 24 };
+    enum { MOST_TRIES = 40 };
     const Stmt *copy = s->agrees && s->stage == s->agrees && s->unit && s->unit->kind == UNIT_KERNEL && vary_definition(s) ? s->stmt : NULL;
     Vary v = copy ? vary_kernel(s, s->unit) : (Vary){0};
     int tries = s->tries;
@@ -95,7 +116,7 @@ bool propose_lacking_coordinate(Suggester *s)
 
     s->tries = MOST_TRIES;
     s->strict = true;
-    found = copy && try_copy(&v, copy);
+    found = copy && (try_copy(&v, copy) || try_counted(&v, copy));
     s->tries = tries;
     s->strict = strict;
     return found;

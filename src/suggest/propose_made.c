@@ -7,6 +7,8 @@
  *                                             Compute GEMM Q, K.T and get S
  *   Compute GEMM H, Wd and get Y        ─►    Compute Cast G, bf16 and get H           what makes the operand
  *                                             Compute GEMM H, Wd and get Y
+ *   Compute Multiply S, scale           ─►    Compute GEMM Q, K.T and get S            in this order
+ *   Compute GEMM Q, K.T and get S             Compute Multiply S, scale
  */
 #include "suggest/vary.h"
 
@@ -275,6 +277,42 @@ static bool try_product(const Made *m)
     return false;
 }
 
+/* The block that the statement stands in. */
+static const Block *block_of(const Suggester *s)
+{
+    const Stmt *outer = s->depth > 1 ? s->path[s->depth - 2] : NULL;
+
+    if (!outer)
+        return &s->unit->body;
+    for (int i = 0; i < outer->orelse.len; i++)
+        if (outer->orelse.data[i] == s->stmt)
+            return &outer->orelse;
+    return &outer->body;
+}
+
+/* The statement behind the one that makes the tile, or that one before it. */
+static bool try_order(const Made *m)
+{
+    Suggester *s = m->v->s;
+    const Block *block = block_of(s);
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *maker = block->data[i];
+        bool makes = (vary_result(maker) && strcmp(vary_result(maker), m->tile) == 0) || (maker->kind == STMT_COPY && maker->to_space != SPACE_GLOBAL && strcmp(copy_tile(maker), m->tile) == 0);
+        Span reader = suggest_line(s, m->at->span), own = suggest_line(s, maker->span);
+
+        if (!makes || maker->listed || m->at->listed || own.start <= reader.start)
+            continue;
+        const char *read = arena_strndup(s->arena, s->source->text + reader.start, (size_t)(reader.end - reader.start));
+        const char *made = arena_strndup(s->arena, s->source->text + own.start, (size_t)(own.end - own.start));
+        Fix behind[] = {{reader, "", NULL}, {{own.end, own.end}, read, NULL}}, before[] = {{{reader.start, reader.start}, made, NULL}, {own, "", NULL}};
+
+        if (suggest_edits(s, behind, 2, "behind what makes it") || suggest_edits(s, before, 2, "what makes it first"))
+            return true;
+    }
+    return false;
+}
+
 /* A tile that is read, and that nothing makes before. */
 bool propose_maker(Suggester *s)
 {
@@ -289,7 +327,7 @@ bool propose_maker(Suggester *s)
     s->tries = MOST_TRIES;
     s->strict = true;
     if (tile)
-        found = try_again(&m) || try_defined(&m) || (m.place && (try_inputs(&m) || try_moved(&m) || (m.place->space == SPACE_REGISTER && (try_reduced(&m) || try_product(&m)))));
+        found = try_order(&m) || try_again(&m) || try_defined(&m) || (m.place && (try_inputs(&m) || try_moved(&m) || (m.place->space == SPACE_REGISTER && (try_reduced(&m) || try_product(&m)))));
     s->tries = tries;
     s->strict = strict;
     return found;

@@ -123,6 +123,21 @@ static const char *stored_as(Suggester *s, const char *text, const Stmt *output,
     return at ? arena_printf(s->arena, "Copy %s%.*s as %s%s", tile, (int)(at - rest), rest, output->name, at) : text;
 }
 
+/* Behind what computes it, or at the end of all; where blocks add up, as a sum. */
+static bool try_stored(Suggester *s, const Stmt *at, const Stmt *output, const char *text)
+{
+    Span end = suggest_line(s, (Span){s->unit->end, s->unit->end + 3});
+
+    for (int sum = 0; sum < 2; sum++) {
+        const char *store = arena_printf(s->arena, "%s%s", text, sum ? " and accumulate" : "");
+
+        if (suggest_edit(s, (Span){at->span.end, at->span.end}, arena_printf(s->arena, "\n%s%s", suggest_indent(s, at->span.start), store), "write it") ||
+            suggest_edit(s, (Span){end.start, end.start}, line(s, output, store), "write it"))
+            return true;
+    }
+    return false;
+}
+
 /* An output that is some tile on its way to another: behind what computes that, where both agree with the Operator then. */
 bool propose_store_of_another(Suggester *s)
 {
@@ -141,8 +156,7 @@ bool propose_store_of_another(Suggester *s)
         const Stmt *tile = name ? cuts_tile(&cuts, name, SPACE_REGISTER) : NULL;
         const char *text = name && (tile || is_sketch(&cuts)) ? copy_text(&cuts, tensor, tile, SPACE_REGISTER, SPACE_GLOBAL) : NULL;
 
-        found = text && strcmp(name, tensor->name) != 0 &&
-                suggest_edit(s, (Span){at->span.end, at->span.end}, arena_printf(s->arena, "\n%s%s", suggest_indent(s, at->span.start), stored_as(s, text, tensor, name)), "write it");
+        found = text && (try_stored(s, at, tensor, strcmp(name, tensor->name) == 0 ? text : stored_as(s, text, tensor, name)));
     }
     s->tries = tries;
     s->strict = strict;

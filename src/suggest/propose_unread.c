@@ -197,6 +197,22 @@ static bool try_taken(Vary *v, const char *name, int behind)
     return false;
 }
 
+/* What is never used has the name of another: `Max m, t and get new m` for `get new z`. */
+static bool try_renamed(Vary *v, const char *name, Span said)
+{
+    const Names *names = vary_has(&v->columns, name) ? &v->columns : &v->tiles;
+
+    for (int i = 0; i < v->computes.len; i++) {
+        const Stmt *s = v->computes.data[i];
+        bool of = s->span.start <= said.start && s->span.end >= said.end && s->dest && expr_is_name(s->dest, name) && s->dest->span.end > s->dest->span.start;
+
+        for (int k = 0; of && k < names->len; k++)
+            if (strcmp(names->data[k], name) != 0 && suggest_edit(v->s, s->dest->span, names->data[k], "the tile that was meant"))
+                return true;
+    }
+    return false;
+}
+
 static bool try_all_unused(Vary *v)
 {
     const Diags *diags = v->s->chain->diags;
@@ -205,7 +221,7 @@ static bool try_all_unused(Vary *v)
         const Diag *d = &diags->list.data[i];
         const char *name = d->code == TW0442 && d->source == v->s->source && d->message[0] == '\'' ? arena_strndup(v->s->arena, d->message + 1, strcspn(d->message + 1, "'")) : NULL;
 
-        if (name && (vary_has(&v->columns, name) || vary_has(&v->tiles, name)) && d->span.start > v->kernel->span.start && d->span.end < v->kernel->end && try_taken(v, name, d->span.end))
+        if (name && (vary_has(&v->columns, name) || vary_has(&v->tiles, name)) && d->span.start > v->kernel->span.start && d->span.end < v->kernel->end && (try_renamed(v, name, d->span) || try_taken(v, name, d->span.end)))
             return true;
     }
     return false;

@@ -21,6 +21,8 @@ typedef struct Suggester {
     int left; /* diagnostics, with the last edit that was tried */
     const char *drop, *set; /* of settings, while one is tried */
     const char *asked;      /* what messages then ask for, as "K=64 N=64"; NULL: nothing */
+    bool whole; /* with the last edit that was tried nothing is said, and the program agrees with its definition, ... */
+    bool alone; /* ... as with one that is suggested */
     bool all;   /* the edit is of what the whole unit was taken for: nothing else need be said */
     bool loose; /* what could not be said before may be left: of room, or behind a statement that was not understood */
     /* where the diagnostic lies */
@@ -119,13 +121,13 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_us
 /* propose_agree.c */
 Proposal propose_agreement, propose_more_turns;
 /* propose_exprs.c */
-Proposal propose_whole_counts, propose_likely_exprs, propose_other_exprs;
+Proposal propose_other_condition, propose_whole_counts, propose_likely_exprs, propose_other_exprs;
 /* propose_another.c */
 Proposal propose_own_state, propose_own_accumulator, propose_summed, propose_own_sum, propose_into_branch;
 /* propose_lacking.c */
 Proposal propose_other_column, propose_lacking_op, propose_lacking_at_store, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */
-Proposal propose_else_zero, propose_divide, propose_other_input, propose_defined_number, propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less;
+Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_operation, propose_defined_number, propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less;
 /* propose_coords.c */
 Proposal propose_lacking_coordinates, propose_lacking_coordinate;
 /* propose_made.c */

@@ -172,17 +172,33 @@ static bool try_functions(Vary *v)
     return false;
 }
 
-/* What is copied without a step of a column: `Subtract X, mean`. */
+/* A number for each column, as code allocates it. */
+static bool is_row(const Vary *v, const char *tile)
+{
+    for (int i = 0; i < v->all.len; i++) {
+        const Stmt *s = v->all.data[i];
+        if (s->kind == STMT_ALLOCATE && s->n_shape == 2 && strcmp(s->name, tile) == 0)
+            return expr_is_one(s->shape[0]) && !expr_is_one(s->shape[1]);
+    }
+    return false;
+}
+
+/* What is copied without a step of a column, or a row: `Subtract X, mean`. */
 static bool try_columns_of_copied(Vary *v)
 {
     for (int i = 0; i < v->all.len; i++) {
         const Stmt *copy = v->all.data[i];
         const char *tile = copy->kind == STMT_COPY && copy->to_space == SPACE_REGISTER && !copy->listed && vary_has(&v->tiles, copy_tile(copy)) ? copy_tile(copy) : NULL;
 
-        for (size_t k = 0; tile && k < TW_COUNT(ARITHMETIC); k++)
+        for (size_t k = 0; tile && k < TW_COUNT(ARITHMETIC); k++) {
             for (int c = v->columns.len - 1; c >= 0; c--)
                 if (try_behind(v, copy, in_place(v, ARITHMETIC[k], tile, expr_name(v->s->arena, v->columns.data[c])), "with this as well it is what the Operator says"))
                     return true;
+            for (int c = v->tiles.len - 1; c >= 0; c--)
+                if (is_row(v, v->tiles.data[c]) && strcmp(v->tiles.data[c], tile) != 0 &&
+                    try_behind(v, copy, in_place(v, ARITHMETIC[k], tile, expr_name(v->s->arena, v->tiles.data[c])), "with this as well it is what the Operator says"))
+                    return true;
+        }
     }
     return false;
 }
@@ -437,8 +453,10 @@ static bool try_operand(Vary *v, const Expr *e)
         e = e->a;
     if (!e || e->kind != EXPR_NAME)
         return false;
-    if (vary_has(&v->columns, e->name) || vary_has(&v->tiles, e->name))
-        return try_names(v, e, vary_has(&v->columns, e->name) ? &v->columns : &v->tiles);
+    if (vary_has(&v->columns, e->name) || vary_has(&v->tiles, e->name)) {
+        bool column = vary_has(&v->columns, e->name);
+        return try_names(v, e, column ? &v->columns : &v->tiles) || try_names(v, e, column ? &v->tiles : &v->columns);
+    }
     return try_params(v, e) || try_names(v, e, &v->sizes);
 }
 
@@ -516,11 +534,22 @@ static bool try_other_in_place(Vary *v, const Stmt *s)
     return false;
 }
 
+/* `Fill M, -inf` for `Fill M, 0`: what a state begins with. */
+static bool try_beginning(Vary *v, const Stmt *s)
+{
+    static const char *const numbers[] = {"0", "-inf", "1"};
+
+    for (size_t i = 0; s->op_known && s->op == OP_FILL && s->n_args == 2 && i < TW_COUNT(numbers); i++)
+        if (strcmp(suggest_expr(v->s, s->args[1]), numbers[i]) != 0 && suggest_edit(v->s, s->args[1]->span, numbers[i], "what it begins with"))
+            return true;
+    return false;
+}
+
 typedef bool Change(Vary *v, const Stmt *s);
 
 static bool try_changed(Vary *v)
 {
-    static Change *const changes[] = {try_defined_numbers, try_siblings, try_other_in_place, try_result, try_transposed};
+    static Change *const changes[] = {try_beginning, try_defined_numbers, try_siblings, try_other_in_place, try_result, try_transposed};
 
     for (size_t k = 0; k < TW_COUNT(changes); k++)
         for (int i = 0; i < v->computes.len; i++)
@@ -727,7 +756,9 @@ static bool try_without(Vary *v)
     for (int i = v->all.len - 1; i >= 0; i--) {
         const Stmt *s = v->all.data[i];
 
-        if (s->kind == STMT_COMPUTE && !s->listed && suggest_edit(v->s, suggest_line(v->s, s->span), "", "without it it is what the Operator says"))
+        bool adds = s->kind == STMT_COPY && s->result == RESULT_ACCUMULATE;
+
+        if ((s->kind == STMT_COMPUTE || adds) && !s->listed && suggest_edit(v->s, suggest_line(v->s, s->span), "", "without it it is what the Operator says"))
             return true;
     }
     return false;
@@ -791,6 +822,23 @@ bool propose_changed_stmt(Suggester *s)
 bool propose_other_operand(Suggester *s)
 {
     return vary_each(s, try_all_operands) || vary_each(s, try_columns) || vary_each(s, try_columns_of_copied);
+}
+
+/* Of a sum that is said to be wrong: another operation somewhere before. */
+bool propose_other_operation(Suggester *s)
+{
+    enum { MOST_TRIES = 60 };
+    Vary v = s->agrees && s->stage == s->agrees && s->unit && s->unit->kind == UNIT_KERNEL && vary_definition(s) ? vary_kernel(s, s->unit) : (Vary){0};
+    int tries = s->tries;
+    bool strict = s->strict, found = false;
+
+    s->tries = MOST_TRIES;
+    s->strict = true;
+    for (int i = 0; i < v.computes.len && !found; i++)
+        found = try_siblings(&v, v.computes.data[i]);
+    s->tries = tries;
+    s->strict = strict;
+    return found;
 }
 
 bool propose_moved_stmt(Suggester *s)

@@ -586,6 +586,25 @@ static bool try_others(Vary *v)
     return try_taken_apart(v) || try_coords_exchanged(v) || try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
 }
 
+/* Of a condition that is said to be of something else than its tile. */
+bool propose_other_condition(Suggester *s)
+{
+    enum { MOST_TRIES = 60 };
+    static Change *const changes[] = {try_other_sign, try_other_function, try_exchanged};
+    const Stmt *stmt = s->agrees && s->stage == s->agrees && s->unit && s->unit->kind == UNIT_KERNEL && vary_definition(s) ? s->stmt : NULL;
+    Vary v = stmt ? vary_kernel(s, s->unit) : (Vary){0};
+    int tries = s->tries;
+    bool strict = s->strict, found = false;
+
+    s->tries = MOST_TRIES;
+    s->strict = true;
+    for (size_t i = 0; stmt && !found && i < TW_COUNT(changes); i++)
+        found = try_stmt(&v, stmt, changes[i]);
+    s->tries = tries;
+    s->strict = strict;
+    return found;
+}
+
 /* The bounds of loops and of the grid: before a whole loop is said to be missing. */
 static bool try_whole_counts(Vary *v)
 {

@@ -91,6 +91,26 @@ static bool try_copied(Vary *v, const Stmt *copy)
     return false;
 }
 
+/* A tile that is stored as what is no Output. */
+static bool try_outputs(Vary *v, const Stmt *copy)
+{
+    bool lost = copy->to_space == SPACE_GLOBAL && !copy->listed && !unit_tensor(v->kernel, copy_tensor(copy));
+    const Names *lists[] = {&v->tiles, &v->columns};
+
+    for (int i = 0; lost && i < v->kernel->body.len; i++)
+        for (size_t k = 0; v->kernel->body.data[i]->kind == STMT_OUTPUT && k < TW_COUNT(lists); k++)
+            for (int t = 0; t < lists[k]->len; t++) {
+                const char *output = v->kernel->body.data[i]->name, *name = lists[k]->data[t];
+                Stmt *changed = suggest_like(v->s, copy);
+
+                changed->name = name;
+                changed->as = strcmp(name, output) == 0 ? NULL : output;
+                if (suggest_stmt(v->s, copy, changed, "with this tile it is what the Operator says"))
+                    return true;
+            }
+    return false;
+}
+
 bool propose_other_tile(Suggester *s)
 {
     Vary v;
@@ -101,7 +121,7 @@ bool propose_other_tile(Suggester *s)
         return false;
     s->tries = MOST_TRIES;
     s->strict = true;
-    found = s->stmt->kind == STMT_COMPUTE ? try_compute(&v, s->stmt) : s->stmt->kind == STMT_COPY && try_copied(&v, s->stmt);
+    found = s->stmt->kind == STMT_COMPUTE ? try_compute(&v, s->stmt) : s->stmt->kind == STMT_COPY && (try_copied(&v, s->stmt) || try_outputs(&v, s->stmt));
     s->tries = tries;
     s->strict = strict;
     return found;
@@ -142,12 +162,16 @@ static bool same_shape(const Stmt *a, const Stmt *b)
     return true;
 }
 
-static const char *shape_text(const Made *m)
+/* turned: a row as a column, or a column as a row; NULL: it is neither. */
+static const char *shape_text(const Made *m, bool turned)
 {
     Str text = str_new(m->v->s->arena);
+    int n = m->place->n_shape;
 
-    for (int i = 0; i < m->place->n_shape; i++)
-        str_printf(&text, "%s%s", i ? ", " : "", suggest_expr(m->v->s, m->place->shape[i]));
+    if (turned && (n != 2 || expr_is_one(m->place->shape[0]) == expr_is_one(m->place->shape[1])))
+        return NULL;
+    for (int i = 0; i < n; i++)
+        str_printf(&text, "%s%s", i ? ", " : "", suggest_expr(m->v->s, m->place->shape[turned ? n - 1 - i : i]));
     return str_text(&text);
 }
 
@@ -219,8 +243,12 @@ static bool try_inputs(Made *m)
             if (input->kind != STMT_INPUT || copied != (read == 1))
                 continue;
             const char *as = strcmp(input->name, m->tile) == 0 ? "" : arena_printf(m->v->s->arena, " as %s", m->tile);
-            if (try_line(m, arena_printf(m->v->s->arena, "Copy %s (%s)%s%s from global to %s", input->name, shape_text(m), as, coords_of(m, input), space_name(m->place->space))))
-                return true;
+            for (int turned = 0; turned < 2; turned++) {
+                const char *shape = shape_text(m, turned == 1);
+
+                if (shape && try_line(m, arena_printf(m->v->s->arena, "Copy %s (%s)%s%s from global to %s", input->name, shape, as, coords_of(m, input), space_name(m->place->space))))
+                    return true;
+            }
         }
     return false;
 }
@@ -231,7 +259,7 @@ static bool try_moved(const Made *m)
     for (int i = 0; i < m->v->all.len; i++) {
         const Stmt *of = m->v->all.data[i];
         bool alike = of->kind == STMT_ALLOCATE && of->space == SPACE_REGISTER && of != m->place && same_shape(of, m->place);
-        const char *text = m->place->space == SPACE_SHARED ? arena_printf(m->v->s->arena, "Copy %s (%s)%s from register to shared", of->name, shape_text(m), alike && strcmp(of->name, m->tile) == 0 ? "" : arena_printf(m->v->s->arena, " as %s", m->tile))
+        const char *text = m->place->space == SPACE_SHARED ? arena_printf(m->v->s->arena, "Copy %s (%s)%s from register to shared", of->name, shape_text(m, false), alike && strcmp(of->name, m->tile) == 0 ? "" : arena_printf(m->v->s->arena, " as %s", m->tile))
                          : m->place->has_dtype ? arena_printf(m->v->s->arena, "Compute Cast %s, %s and get %s", of->name, dtype_name(m->place->dtype), m->tile) : NULL;
 
         if (alike && text && try_line(m, text))

@@ -154,16 +154,14 @@ static bool try_unread(Vary *v)
 
 /* ---- what is computed and not taken ------------------------------------------------------------------ */
 
-/* Instead of another operand. */
+/* Instead of another operand, one of its kind or not. */
 static bool try_instead(Vary *v, const Stmt *s, const char *name)
 {
-    bool column = vary_has(&v->columns, name);
-
     for (int i = 0; i < s->n_args; i++) {
         const Expr *e = s->args[i];
-        bool alike = e->kind == EXPR_NAME && strcmp(e->name, name) != 0 && vary_has(column ? &v->columns : &v->tiles, e->name);
+        bool tile = e->kind == EXPR_NAME && strcmp(e->name, name) != 0 && (vary_has(&v->columns, e->name) || vary_has(&v->tiles, e->name));
 
-        if (alike && suggest_edit(v->s, e->span, name, "what is computed for it, and not used"))
+        if (tile && suggest_edit(v->s, e->span, name, "what is computed for it, and not used"))
             return true;
     }
     return false;

@@ -43,7 +43,7 @@ static const Row TABLE[] = {
     {TW0247, {propose_nonzero}},
     {TW0248, {propose_cast}},
     {TW0249, {propose_index}},
-    {TW0250, {propose_position}},
+    {TW0250, {propose_other_condition, propose_position}},
     {TW0320, {propose_other_transposes, propose_turned_tile}},
     {TW0321, {propose_other_transposes, propose_exchanged_maker, propose_sizes, propose_other_name}},
     {TW0322, {propose_other_column, propose_laid_otherwise, propose_column, propose_turned, propose_row, propose_sizes, propose_other_tile}},
@@ -71,7 +71,7 @@ static const Row TABLE[] = {
     {TW0417, {propose_declarations}},
     {TW0421, {propose_reshaped, propose_removal}},
     {TW0422, {propose_reshape}},
-    {TW0424, {propose_follow, propose_positions}},
+    {TW0424, {propose_other_condition, propose_follow, propose_positions}},
     {TW0425, {propose_compared}},
     {TW0430, {propose_widened, propose_type}},
     {TW0432, {propose_type}},
@@ -83,7 +83,7 @@ static const Row TABLE[] = {
     {TW0445, {propose_behind_the_loop, propose_divided_behind}},
     {TW0447, {propose_state}},
     {TW0448, {propose_kept, propose_summed, propose_other_tile}},
-    {TW0449, {propose_own_rescale, propose_other_tile}},
+    {TW0449, {propose_own_rescale, propose_other_operation, propose_other_tile}},
     {TW0450, {propose_store, propose_store_of_another}},
     {TW0451, {propose_other_place, propose_removal, propose_behind_the_loop, propose_last_store}},
     {TW0452, {propose_coordinates, propose_added, propose_lacking_coordinate}},
@@ -116,7 +116,7 @@ static const Row TABLE[] = {
     {TW0729, {propose_place}},
     {TW0730, {propose_other_input, propose_own_stage, propose_copied_stage, propose_guard, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
-    {TW0733, {propose_own_sum, propose_rescale, propose_unconditional, propose_other_tile}},
+    {TW0733, {propose_own_sum, propose_rescale, propose_unconditional, propose_other_operation, propose_other_tile}},
     {TW0734, {propose_masked_copy}},
     {TW0735, {propose_entry}},
     {TW0736, {propose_param}},
@@ -299,6 +299,7 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     done = s->stage(chain, source, s->fragment);
     s->asked = s->set ? suggest_asked(s, diags, s->set) : NULL;
     s->left = diags->list.len;
+    s->whole = chain->executed && diags->list.len == 0;
     return is_better(like->diags, s->diag, diags, s->loose) && (done || diags->errors) && !chain->failure && (!s->strict || chain->executed);
 }
 
@@ -416,6 +417,7 @@ bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
 {
     bool good = suggest_helps(s, span, text);
 
+    s->alone |= good && s->whole;
     if (good && s->left)
         text = ruled(s, span, text);
     if (good)
@@ -670,6 +672,26 @@ static bool is_of_tiles(DiagCode code)
     return code == TW0414 || code == TW0415 || code == TW0453;
 }
 
+/* Another tile may have been meant, or one that is to be made. */
+static bool is_of_a_tile(DiagCode code)
+{
+    return code == TW0322 || code == TW0323 || code == TW0402 || code == TW0413 || code == TW0440;
+}
+
+/* What leaves both alike, before what mends the place alone. */
+static bool tile_that_agrees(Suggester *s, Fix rule)
+{
+    bool found;
+
+    if (!s->agrees || s->stage != s->agrees || !is_of_a_tile(s->diag->code))
+        return false;
+    s->strict = true;
+    s->tries = 1;
+    found = holds(s, rule);
+    s->strict = false;
+    return found || (s->diag->code == TW0440 && propose_maker(s)) || propose_other_tile(s);
+}
+
 /* The rule's edit, or another that so many tries find. Returns how many they were. */
 static int try_best(Suggester *s, Fix rule, int most)
 {
@@ -697,6 +719,8 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (s->diag->code == TW0106 && (propose_form(s) || (s->loose && (propose_moved(s) || propose_some_copy(s)))))
         return 1;
     s->loose = false;
+    if (tile_that_agrees(s, rule))
+        return 1;
     s->tries = 1;
     if (suggest_wherever_declared(s, rule))
         return 1;
@@ -826,6 +850,27 @@ static void shorten(Suggester *s)
     }
 }
 
+/* One edit leaves nothing to say of a program that agrees with its definition: what else is said came of the same mistake, the
+ * same of other places need not be said, and no edit is made for the rest. */
+static void drop_other_edits(Suggester *s)
+{
+    Diags *diags = s->chain->diags;
+    const Diag *mended = s->diag;
+    DiagCode code = mended->code;
+    int kept = 0;
+
+    for (int i = 0; i < diags->list.len; i++) {
+        Diag d = diags->list.data[i];
+        bool other = &diags->list.data[i] != mended && d.source == s->source;
+
+        if (other)
+            d.fix = (Fix){0};
+        if (!other || d.code != code)
+            diags->list.data[kept++] = d;
+    }
+    diags->list.len = kept;
+}
+
 void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment)
 {
     Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
@@ -849,6 +894,11 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
             drop_others(&s);
             return;
         }
+        if (s.alone && s.diag->fix.text) {
+            drop_other_edits(&s);
+            break;
+        }
+        s.alone = false;
         if (!s.diag->fix.text)
             left -= suggest_best_setting(&s, most);
     }

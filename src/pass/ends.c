@@ -31,8 +31,9 @@ enum {
 
 /* Numbers of fp32 in place of integers are off by less than this part of themselves, which the ends of ranges are given. */
 static const double WIDER = 0x1p-22;
-/* The first of no turns; minus that, the one behind the last. */
-static const double FAR = 0x1p30;
+/* The first of no turns; minus that, the one behind the last. Elements of so many turns, and turns from the one to the other, are
+ * numbers of 32 bits. */
+static const double FAR = 0x1p22;
 
 /* An element that is read for each row of a tile, whatever the column. */
 typedef struct Read {

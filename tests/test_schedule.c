@@ -40,7 +40,7 @@ static void every_value_computes_the_same(void **state)
 
     for (int v = SCHED_AUTO + 1; v < SCHED_VALUES; v++) {
         const char *setting = assignment(arena, (SchedValue)v);
-        const char *op = v == SCHED_SOFTMAX_BOUNDED ? "ops/softcap.tl" : sched_of((SchedValue)v) == SCHED_ENDS ? "tests/gen/documents.tl" : "ops/attention.tl";
+        const char *op = v == SCHED_SOFTMAX_BOUNDED ? "ops/softcap.tl" : sched_of((SchedValue)v) == SCHED_ENDS ? "ops/documents.tl" : "ops/attention.tl";
         LevelReport report = run_op(arena, op, setting, "sm_90a", v % 2 ? FILL_NORMAL : FILL_GROWING);
 
         if (report.verdict != LEVELS_AGREE)

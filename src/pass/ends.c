@@ -11,7 +11,7 @@
  *     ...                                               }
  *   }                                                   store first, f_first[b, m]; store last + 1, f_behind[b, m]
  *                                                     kernel f
- *                                                       for t = max(0, f_first[b, m]):min(n, f_behind[b, m]) { ... }
+ *                                                       for t = f_first[b, m]:f_behind[b, m] { ... }
  *
  * So where a turn that keeps nothing changes nothing (mask.c), and the loop multiplies. Of what is read for each row
  * only the least and the greatest count, so that a column is looked at once, not for every row: turns may be found that
@@ -318,7 +318,7 @@ static const Aff *read_back(Ends *e, Rewriter *rw, TileTensor *from)
 {
     TileType type = tile_type(DT_I32, 1, 1, SPACE_REGISTER);
     TileOp *load = rw_insert(rw, TILE_LOAD, 0, NULL, 1, &type);
-    const AffSym *sym = aff_sym_new(e->program->aff, from->name, AFF_SCALAR, INT32_MIN, INT32_MAX);
+    const AffSym *sym = aff_sym_new(e->program->aff, from->name, AFF_SCALAR, (int64_t)-FAR, (int64_t)FAR);
     at_place(e, load, from);
     scalar(rw, load->results[0], sym);
     return aff_of(e->program->aff, sym);
@@ -335,13 +335,12 @@ static void launch_before(TileProgram *program, TileKernel *ahead, const TileKer
 
 static void narrow(Ends *e)
 {
-    AffCtx *aff = e->program->aff;
     Rewriter rw = {e->program, e->kernel, e->kernel->body, tile_index_of(e->kernel->body, e->loop), e->loop->loc};
     e->first = workspace(e, "first");
     e->behind = workspace(e, "behind");
     launch_before(e->program, kernel_ahead(e), e->kernel);
-    e->loop->lo = aff_max(aff, e->loop->lo, read_back(e, &rw, e->first));
-    e->loop->hi = aff_min(aff, e->loop->hi, read_back(e, &rw, e->behind));
+    e->loop->lo = read_back(e, &rw, e->first);
+    e->loop->hi = read_back(e, &rw, e->behind);
 }
 
 /* A launch more is worth little where a block has rows of one place, as of a single query: nothing that its rows read, or are

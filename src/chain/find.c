@@ -202,11 +202,13 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
         return NULL;
     if (whole && !why && fuse_repeats(chain->arena, chain->syms, chain->def))
         why = &again;
-    if (why && !sizes_forced(chain))
+    if (whole && sizes_forced(chain)) /* what does not fit may be what was forced */
+        why = NULL;
+    if (why)
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, parts_of, chain);
-    if (why && !cut && !sizes_forced(chain))
+    if (why && !cut)
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, parts_of, chain);
-    if (why && !sizes_forced(chain))
+    if (why)
         cut = fuse_in_fewer(chain, why, cut);
     if (cut && fuse_joins(cut) && misfit(chain, cut)) /* which it was asked about before dimensions were joined */
         cut = NULL;
@@ -292,7 +294,7 @@ static Program *fuse_in_stages(Chain *chain, int fold, int apart)
  * are no more; else as it is. */
 static Program *staged(Chain *chain, Program *sketch, int fold, int apart)
 {
-    int elements = sketch && !sizes_forced(chain) ? fuse_rearranges(sketch) : 0;
+    int elements = sketch ? fuse_rearranges(sketch) : 0;
     Diags *diags = chain->diags;
 
     if (elements == 0)

@@ -792,14 +792,36 @@ static bool cut_at_outputs(Cutter *c, const Goal *goal)
     return all.n > 1 && !cut_repeated_product(c, &rest, &all) && keep_as_outputs(c, goal, &all);
 }
 
+/* The kernel of an output that holds less than others want leaves that beside it; then what is left of the goal. */
+static bool keep_beside_output(Cutter *c, const Goal *goal, DefValue *value)
+{
+    Goal own = {.values = &value, .n = 1, .beside = value}, rest = without(c, goal, &own);
+    int units = c->program->units.len, kept = c->kept.len;
+    Kept new = cut_keep(c, value);
+
+    vec_push(c->arena, &c->kept, new);
+    if (cut_solve(c, &own) && cut_solve(c, &rest))
+        return true;
+    c->program->units.len = units;
+    c->kept.len = kept;
+    return false;
+}
+
+/* Whether it is an output, of which the others take nothing that it is made of by products. */
+static bool is_left_apart(const Cutter *c, const Goal *goal, const Goal *output)
+{
+    Goal rest = without(c, goal, output);
+
+    return !goal->keeps && rest.n > 0 && rest.n < goal->n && cut_has_shape(c, output->values[0]) && !cut_repeated_product(c, &rest, output);
+}
+
 /* The value, or before it a product of modest size that would be computed for both. */
 static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
 {
     Goal cut = {.values = &value, .n = 1};
     DefValue *product = cut_repeated_product(c, goal, &cut);
 
-    bool output = !product && !goal->keeps && cut_in_goal(goal, value) && cut_is_read_where_written(c, value) && cut_has_shape(c, value);
-    if (output && keep_as_outputs(c, goal, &cut))
+    if (is_left_apart(c, goal, &cut) && (cut_is_read_where_written(c, value) ? keep_as_outputs(c, goal, &cut) : keep_beside_output(c, goal, value)))
         return true;
 
     if (product && cut_has_shape(c, product) && cut_is_little(c->def, product))

@@ -61,6 +61,8 @@ static void put_result(Checker *c, const Stmt *s, const Operand *first, const Ti
     PlaceState guess = first && first->place ? first->place->now : (PlaceState){0};
     if (s->result == RESULT_ACCUMULATE)
         piece_summed(c, &dest);
+    if (s->result == RESULT_ACCUMULATE && s->op_known && s->op != OP_GEMM) /* of which dtype_gemm says it */
+        dtype_sum(c, &dest);
     if (s->result == RESULT_ACCUMULATE)
         init_accumulate(c, &dest, fragment);
     else

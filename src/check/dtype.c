@@ -103,6 +103,14 @@ static void say_types(Checker *c, const Operand *a, DType ta, const Operand *b, 
         suggest_type(c, d, b, ta);
 }
 
+static void say_accumulates(Checker *c, const Operand *dest, DType t)
+{
+    Diag *d = diag_add(c->diags, TW0431, dest->expr->span, "'%s' accumulates in %s", dest->tensor->name, dtype_name(t));
+    const Stmt *decl = dest->place->decl;
+    if (decl && decl->has_dtype)
+        diag_fix(c->diags, d, decl->dtype_span, dtype_name(DT_F32), "accumulate in fp32");
+}
+
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest)
 {
     DType ta, tb, td;
@@ -114,13 +122,16 @@ void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *d
     if (know_a && know_b && ta != tb && dtype_bytes(ta) <= 2 && dtype_bytes(tb) <= 2 &&
         dtype_bytes(ta) + dtype_bytes(tb) > 2)
         say_types(c, a, ta, b, tb);
-    if (!known_dtype(c, dest, &td) || td == DT_F32)
-        return;
-    Diag *d = diag_add(c->diags, TW0431, dest->expr->span, "'%s' accumulates in %s",
-                       dest->tensor->name, dtype_name(td));
-    const Stmt *decl = dest->place->decl;
-    if (decl && decl->has_dtype)
-        diag_fix(c->diags, d, decl->dtype_span, dtype_name(DT_F32), "accumulate in fp32");
+    if (known_dtype(c, dest, &td) && td != DT_F32)
+        say_accumulates(c, dest, td);
+}
+
+/* What turns of a loop add to a tile. */
+void dtype_sum(Checker *c, const Operand *dest)
+{
+    DType t = dest->place->dtype;
+    if (c->n_loops && dest->place->space == SPACE_REGISTER && dest->place->has_dtype && dtype_is_float(t) && dtype_bytes(t) < 4)
+        say_accumulates(c, dest, t);
 }
 
 /* Bytes between global and shared memory move as they are. */

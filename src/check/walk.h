@@ -298,7 +298,8 @@ void cover_copy(Checker *c, const Stmt *s, Place *global, const Extent *shape, i
 void dtype_known(Checker *c, const Stmt *s); /* to the target: of a declaration or Cast */
 int dtype_mma_k(Checker *c, const Operand *a, const Operand *b); /* columns that an instruction takes */
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest);
-void dtype_state(Checker *c, const Operand *o); /* of an online softmax */
+void dtype_state(Checker *c, const Operand *o);
+void dtype_sum(Checker *c, const Operand *dest); /* of an online softmax */
 void dtype_copy(Checker *c, const Stmt *s, const Place *from, const Place *to);
 void dtype_cast(Checker *c, const Stmt *s);
 

@@ -188,6 +188,20 @@ static bool try_sizes(Mender *m)
     return false;
 }
 
+/* Sizes that are less than what tensor cores take, or no multiple of it, the next one. */
+static bool try_whole_sizes(Mender *m)
+{
+    Block sizes = check_tile_sizes(m->chain->arena, m->unit);
+
+    for (int i = 0; i < sizes.len; i++) {
+        int64_t size = sizes.data[i]->value->i;
+
+        if (size % 16 && try_number(m, sizes.data[i], (size + 15) / 16 * 16))
+            return true;
+    }
+    return false;
+}
+
 /* ---- a size, and something else ------------------------------------------------------------- */
 
 static bool try_pairs(Mender *m)
@@ -235,7 +249,7 @@ void chain_mend(Chain *chain, const Source *source, const Program *program, Chai
     if (!last || diags->errors != 1 || !is_of_room(last->code))
         return;
     m.unit = unit_at(program, last->span.start);
-    if (!m.unit || last->fix.text || try_schedule(&m) || try_beside(&m) || try_sizes(&m) || lacks_room(last->code) || !m.tight)
+    if (!m.unit || last->fix.text || try_schedule(&m) || try_beside(&m) || (last->code == TW0774 && try_whole_sizes(&m)) || try_sizes(&m) || lacks_room(last->code) || !m.tight)
         return;
     last->code = TW0778;
     last->note = "what else its Schedule may say lacks registers or shared memory, or divides its tiles no better";

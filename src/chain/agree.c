@@ -632,7 +632,7 @@ static Witness *check_large(Agree *a, Chain *chain, const Source *source, const 
     if (less.ran && !differs)
         return chain->executed = true, NULL;
     a->most = &MORE;
-    bool same = agrees_on(a, ATTEMPTS[0], TRIES, FILL_NORMAL, &found);
+    bool same = agrees_on(a, ATTEMPTS[0], TRIES, FILL_NORMAL, &found) && agrees_on(a, ATTEMPTS[1], TRIES, FILL_NORMAL, &found);
     a->most = &MUCH;
     if (!same || (!a->ran && !agrees_on(a, LARGE, LARGE_TRIES, FILL_NORMAL, &found))) {
         chain->executed = true;

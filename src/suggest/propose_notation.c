@@ -225,7 +225,9 @@ static void comparisons(Line *l)
 
     if (at)
         put(l, (int)(at - l->text), (int)(at - l->text) + 2, "!=");
-    for (int i = 0; l->text[i]; i++)
+    const char *where = strstr(l->text, " where "); /* before which a Copy has coordinates, `len = j` */
+    bool copies = strncmp(l->text + strspn(l->text, " "), "Copy ", 5) == 0;
+    for (int i = copies ? (where ? (int)(where - l->text) : (int)strlen(l->text)) : 0; l->text[i]; i++)
         if (i > 0 && l->text[i] == '=' && !strchr("=<>!", l->text[i - 1]) && l->text[i + 1] != '=')
             put(l, i, i + 1, "==");
 }

@@ -213,6 +213,8 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags)
 {
     Lower *lo = user;
     TileTensor *t = (TileTensor *)tensor_of(lo, e);
+    if (!t && diags && e->a->kind == EXPR_NAME && lo_local(lo, e->a->name))
+        lo_fail(lo, TW0734, e->span, "'%s' is a tile, of which a formula has the element at the same place, [row, col], or of a column [row, 0]: others are read of a tensor in global memory", e->a->name);
     if (!t || dtype_is_float(t->dtype)) return NULL;
     const Aff **coords = coordinates(lo, e, t, diags);
     if (!coords) return NULL;

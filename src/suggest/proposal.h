@@ -114,7 +114,7 @@ Proposal propose_stream;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_parts.c */
-Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy;
+Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy, propose_global_element;
 /* propose_values.c */
 Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_usual, propose_some_size, propose_named_sizes, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_copied_dimension, propose_positions, propose_axis, propose_exchanged_axes, propose_missing_pass, propose_undone_pass, propose_lost_pass, propose_last_tile, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;

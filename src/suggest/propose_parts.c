@@ -207,6 +207,73 @@ bool propose_otherwise(Suggester *s)
            suggest_edit(s, e->span, "0", "0 is a guess");
 }
 
+/* ---- elements of tiles ----------------------------------------------------------------------------------------- */
+
+typedef struct Brought {
+    const char *tile;
+    int before;       /* offset in the source */
+    const Stmt *copy; /* the last that brings it; NULL: none */
+} Brought;
+
+static void note_brought(void *user, const Stmt *s)
+{
+    Brought *b = user;
+
+    if (s->kind == STMT_COPY && !s->listed && s->space == SPACE_GLOBAL && s->span.start < b->before && strcmp(copy_tile(s), b->tile) == 0)
+        b->copy = s;
+}
+
+static const Expr *coordinate_of(const Stmt *copy, const Stmt *tensor, int d)
+{
+    for (int i = 0; i < copy->n_coords; i++) {
+        const Coord *c = &copy->coords[i];
+        if (c->name ? expr_is_name(tensor->shape[d], c->name) : i == d && copy->n_coords == tensor->n_shape)
+            return c->value;
+    }
+    return NULL;
+}
+
+/* `m * BM + col`: an element of a tile, along a dimension. */
+static const char *place_text(Suggester *s, const Expr *coord, const Expr *size, const char *within)
+{
+    if (!coord || (coord->kind == EXPR_INT && coord->i == 0))
+        return within ? within : "0";
+    if (!within)
+        return suggest_expr(s, coord);
+    return arena_printf(s->arena, coord->kind == EXPR_NAME ? "%s * %s + %s" : "(%s) * %s + %s", suggest_expr(s, coord), suggest_expr(s, size), within);
+}
+
+/* Another element of a tile than that at the same place: of the tensor that it was copied from. */
+bool propose_global_element(Suggester *s)
+{
+    const char *text = s->source->text + s->diag->span.start;
+    Brought b = {.tile = arena_strndup(s->arena, text, strcspn(text, "[ ")), .before = s->diag->span.start};
+    Span entries[3];
+    Str element = str_new(s->arena);
+    int tiled = 0;
+
+    if (!s->unit || entries_of(s, entries, (int)TW_COUNT(entries)) != 2)
+        return false;
+    suggest_each(&s->unit->body, note_brought, &b);
+    const Stmt *tensor = b.copy ? unit_tensor(s->unit, b.copy->name) : NULL;
+    int lead = tensor ? tensor->n_shape - b.copy->n_shape : -1;
+    if (lead < 0)
+        return false;
+    str_printf(&element, "%s[", tensor->name);
+    for (int d = 0; d < tensor->n_shape; d++) {
+        const Expr *size = d < lead ? NULL : b.copy->shape[d - lead];
+        bool covered = size && !expr_is_one(size) && tiled < 2;
+        Span at = covered ? entries[tiled++] : (Span){0, 0};
+
+        str_printf(&element, "%s%s", d ? ", " : "", place_text(s, coordinate_of(b.copy, tensor, d), size, covered ? arena_strndup(s->arena, s->source->text + at.start, (size_t)(at.end - at.start)) : NULL));
+    }
+    str_addc(&element, ']');
+    if (tiled != 2)
+        return false;
+    Fix edits[] = {{suggest_line(s, b.copy->span), "", NULL}, {s->diag->span, str_text(&element), NULL}}; /* the tile may be of no other use */
+    return suggest_edits(s, edits, 2, "of the tensor that it was copied from") || suggest_edit(s, s->diag->span, str_text(&element), "of the tensor that it was copied from");
+}
+
 /* The condition of a Copy that each element of the tile has: a Mask of what was copied. */
 bool propose_masked_copy(Suggester *s)
 {

@@ -117,7 +117,7 @@ static const Row TABLE[] = {
     {TW0730, {propose_other_input, propose_own_stage, propose_copied_stage, propose_guard, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
     {TW0733, {propose_own_sum, propose_rescale, propose_unconditional, propose_other_operation, propose_other_tile}},
-    {TW0734, {propose_masked_copy}},
+    {TW0734, {propose_masked_copy, propose_global_element}},
     {TW0735, {propose_entry}},
     {TW0736, {propose_param}},
     {TW0755, {propose_divide}},

@@ -121,6 +121,12 @@ typedef struct RegState {
 
 typedef enum WaitKind { WAIT_BARRIER, WAIT_CLUSTER, WAIT_MBARRIER, WAIT_WGMMA, WAIT_REGISTERS } WaitKind;
 
+enum { MAX_ANSWERS = 8 };
+typedef struct Answer {
+    const Inst *in;
+    uint32_t lanes;
+} Answer;
+
 struct AsyncWarp {
     uint32_t fenced[MAX_WARPS + 1];        /* see Clock */
     WaitKind wait;
@@ -128,6 +134,8 @@ struct AsyncWarp {
     int wait_registers;
     uint32_t polls, poll_progress;     /* test_wait in vain since */
     const Inst *gave_up;               /* the try_wait that came too early, until it comes true */
+    Answer answers[MAX_ANSWERS];       /* of waits, that nobody has read yet; the last ones */
+    int answer_count;
 
     RegState *registers;
     uint32_t fences;                   /* wgmma.fence so far */
@@ -189,6 +197,8 @@ MBarrier *emu_mbarrier(Warp *w, const Inst *in, int l, uint64_t address);
 MBarrier *emu_mbarrier_in(Warp *w, const Inst *in, int l, Machine *to, uint64_t at);
 /* Lanes arrive at the cluster's barrier, for a phase. */
 void emu_mbarrier_announce(const Warp *w, uint32_t lanes, uint32_t phase);
+/* What an instruction, before it is executed, does to answers of waits: one that is lost unread is a fault. */
+void emu_mbarrier_answers(Warp *w, const Inst *in);
 /* Whether anybody of the block has acquired a phase, or waits for it in vain. */
 bool emu_mbarrier_awaited(const Machine *m, int index, uint32_t phase);
 int emu_mbarrier_index(const Machine *m, const MBarrier *b);

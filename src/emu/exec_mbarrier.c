@@ -406,6 +406,55 @@ static bool comes_too_early(Warp *w, const Inst *in, const MBarrier *b)
     return true;
 }
 
+/* A wait that gives up says so in its answer alone, so somebody has to read that. */
+static void answered(Warp *w, const Inst *in, uint32_t lanes)
+{
+    AsyncWarp *a = w->async;
+
+    if (a->answer_count == MAX_ANSWERS)
+        memmove(a->answers, a->answers + 1, --a->answer_count * sizeof *a->answers);
+    a->answers[a->answer_count++] = (Answer){ in, lanes };
+}
+
+static bool reads(const Inst *in, uint32_t slot)
+{
+    bool found = in->flags & IF_GUARDED && in->guard.slot == slot;
+
+    for (int i = in->nd; i < in->nd + in->ns; i++)
+        found |= in->op[i].slot == slot;
+    return found;
+}
+
+static bool writes(const Inst *in, uint32_t slot)
+{
+    bool found = false;
+
+    for (int i = 0; i < in->nd; i++)
+        found |= in->op[i].slot == slot;
+    return found;
+}
+
+void emu_mbarrier_answers(Warp *w, const Inst *in)
+{
+    AsyncWarp *a = w->async;
+    bool ends = in->exec == emu_exec_exit && !(in->flags & IF_GUARDED);
+    int kept = 0;
+
+    for (int i = 0; i < a->answer_count; i++) {
+        Answer answer = a->answers[i];
+        uint32_t slot = answer.in->op[0].slot;
+        bool here = w->active & answer.lanes, read = here && reads(in, slot);
+        bool lost = here && !read && (ends || writes(in, slot));
+
+        if (lost)
+            emu_fault(w, answer.in, EMU_BARRIER, first_lane(answer.lanes),
+                      "nobody looks at what this wait answers: it may give up before the phase has completed");
+        if (!read && !lost)
+            a->answers[kept++] = answer;
+    }
+    a->answer_count = kept;
+}
+
 /* test_wait and try_wait */
 void emu_exec_mbarrier_wait(Warp *w, const Inst *in, uint32_t mask)
 {
@@ -422,6 +471,7 @@ void emu_exec_mbarrier_wait(Warp *w, const Inst *in, uint32_t mask)
         if (!b || has_completed(b, wanted)) {
             if (b && !yes && comes_too_early(w, in, b)) {
                 emu_merge_pred(w, in, 0, 0, mask);
+                answered(w, in, mask);
                 return;
             }
             yes |= 1u << l;
@@ -434,8 +484,10 @@ void emu_exec_mbarrier_wait(Warp *w, const Inst *in, uint32_t mask)
     }
     emu_merge_pred(w, in, 0, yes, mask);
     w->async->gave_up = yes ? NULL : w->async->gave_up;
-    if (yes || !stops(w, in))
+    if (yes || !stops(w, in)) {
+        answered(w, in, mask);
         return;
+    }
     w->async->polls = 0;
     w->async->wait_address = waited->address;
     w->async->wait_phase = phase;

@@ -261,6 +261,8 @@ static void turn_async(Warp *w, uint64_t steps)
             regroup(w);
             in = &code[w->pc];
         }
+        if (w->async->answer_count && m->checks)
+            emu_mbarrier_answers(w, in);
         if (step(w, in) && m->checks && !(in->flags & IF_WGMMA))
             emu_async_registers(w, in);
         steps--;

@@ -344,6 +344,27 @@ static void test_no_checks(void **state)
     }
 }
 
+/* One warp's loop without an end is found, however much the others do and all may. */
+static void test_limit_of_warp(void **state)
+{
+    uint32_t in = 0, out = 0;
+
+    (void)state;
+    for (int forever = 0; forever < 2; forever++) {
+        Rig rig;
+
+        rig_open(&rig);
+        rig.launch.block[0] = 128;
+        rig.launch.max_of_warp = 10000;
+        assert_int_equal(!forever, rig_run(&rig, forever ? "mov.u32 %r2, 0; setp.lt.u32 %p1, %r1, 96; @%p1 exit;\nL: add.u32 %r2, %r2, 1; bra L; //!"
+                                                         : "mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3000; @%p1 bra L;",
+                                           &in, 4, &out, 4));
+        if (forever)
+            assert_int_equal(rig.report.faults[0].kind, EMU_INSTRUCTION_LIMIT);
+        rig_close(&rig);
+    }
+}
+
 static void test_bad_launch(void **state)
 {
     static const int blocks[][3] = { { 0, 1, 1 }, { 1025, 1, 1 }, { 1024, 2, 1 }, { -5, 1, 1 },
@@ -612,6 +633,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_planted_faults), cmocka_unit_test(test_no_checks),
+        cmocka_unit_test(test_limit_of_warp),
         cmocka_unit_test(test_bad_launch),     cmocka_unit_test(test_short_params),
         cmocka_unit_test(test_rejected),       cmocka_unit_test(test_unused_variables),
         cmocka_unit_test(test_recovers),

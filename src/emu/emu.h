@@ -104,6 +104,7 @@ typedef struct EmuLaunch {
     int registers;                /* a thread, as launched; 0: all that the hardware allows */
     uint64_t seed;                /* draws the warp schedule; 0: round robin */
     uint64_t max_instructions;    /* warp instructions in all; 0: 4e9 */
+    uint64_t max_of_warp;         /* of one warp in its block; 0: 5e7, or max_instructions where that is given */
     /* NULL: every block; else run only the blocks for which it returns true, and their clusters. */
     bool (*want_block)(void *user, int x, int y, int z);
     void *user;

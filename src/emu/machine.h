@@ -256,6 +256,7 @@ struct Warp {
     int pc, merge_pc; /* merge_pc: the lowest pc in runnable groups; INT32_MAX: none */
     int group_count;
     Group groups[LANES];
+    uint64_t executed; /* instructions, in this block */
     int wait_line; /* of the barrier that it waits at */
     int wait_barrier; /* CLUSTER_BARRIER: the cluster's */
     Clock *fence;             /* what its fences at cluster scope released; NULL: there were none */
@@ -310,6 +311,7 @@ typedef struct Run {
     bool stop;       /* no use in going on */
     int fault_total; /* occurrences */
     uint64_t left;   /* warp instructions that may still run */
+    uint64_t most_of_warp;
     VEC(Writer) writers; /* [0] is nobody */
 } Run;
 

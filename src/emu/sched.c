@@ -14,6 +14,7 @@
 
 enum { LONG_TURN = 4096, SHORT_TURN = 64 };
 #define DEFAULT_LIMIT UINT64_C(4000000000)
+#define WARP_LIMIT UINT64_C(50000000) /* of a warp, where none is given: a loop without an end is found in seconds */
 #define MOST_JUMPS UINT64_C(20000000) /* one after the other: nothing is left that could end them */
 
 /* ---- epochs (see shadow.c) -------------------------------------------------------- */
@@ -399,6 +400,7 @@ static void start_warp(Machine *m, int index)
     w->merge_pc = INT32_MAX;
     w->group_count = 0;
     w->epoch = 0;
+    w->executed = 0;
     w->arrived = w->passed = w->wait_mask = 0;
     if (w->fence)
         memset(w->fence, 0, sizeof *w->fence);
@@ -504,6 +506,7 @@ static void run_cluster(Cluster *c)
     Run *run = m->run;
     Warp *w = &c->blocks[c->size - 1].warps[m->warp_count - 1], *next;
     uint64_t others = 0, since = m->report->warp_instructions; /* instructions but jumps, and when the last one was seen */
+    uint64_t left;
 
     emu_cluster_start(c);
     for (int i = 0; i < c->size; i++)
@@ -514,13 +517,15 @@ static void run_cluster(Cluster *c)
             others = rest;
             since = now;
         }
-        if (!run->left || now - since > MOST_JUMPS) {
+        if (!run->left || now - since > MOST_JUMPS || w->executed > run->most_of_warp) {
             limit_reached(w->m, w->state == WARP_DONE ? next : w);
             return;
         }
         w = next;
+        left = run->left;
         (m->async ? turn_async : turn)(w, m->launch->seed ? 1 + (uint64_t)rng_below(&run->rng, SHORT_TURN)
                                                           : LONG_TURN);
+        w->executed += left - run->left;
     }
     for (int i = 0; i < c->size && !run->stop; i++)
         deadlock(&c->blocks[i]);
@@ -587,6 +592,8 @@ static Run *start_run(Arena *arena, const EmuLaunch *launch)
 
     run->rng.state = launch->seed;
     run->left = launch->max_instructions ? launch->max_instructions : DEFAULT_LIMIT;
+    run->most_of_warp = launch->max_of_warp ? launch->max_of_warp
+                        : launch->max_instructions ? launch->max_instructions : WARP_LIMIT;
     vec_push(arena, &run->writers, (Writer){ 0 });
     return run;
 }

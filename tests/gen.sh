@@ -568,6 +568,9 @@ for turns in 8 32; do # which shared memory has room for in smaller tiles
 done
 # rings that leave no room for their barriers, in a kernel that is asked for what it does without roles as well
 try attention --set HeadDim=64 --set skew=off --target sm_90a:shared_per_block=48k --bind batch=1 --bind q_heads=1 --bind kv_heads=1 --bind q_len=70 --bind kv_len=90
+for dim in 96 160; do # rows that lanes share by shorter stretches
+    unmet keys_normalized "--set D=$dim --dtype e4m3 --target sm_90a" --bind b=1 --bind h=1 --bind kh=1 --bind q=20 --bind kv=100
+done
 # rings that fit but for the bytes between them
 right queries_beside_bias "--target sm_90a:shared_per_block=32k" --bind b=1 --bind h=1 --bind q=17 --bind kv=50
 for rows in 96 192; do

@@ -86,6 +86,9 @@ whole keys_as_values sm_90a --set D=96 # and whose turns stay as they are
 for dim in 64 128 192; do
     whole means_of_blocks sm_90a --set D=$dim # elements a length of the launch from each other, which a role reads
 done
+for dim in 80 96; do
+    whole keys_normalized sm_90a --dtype e4m3 --set D=$dim --set spare=0 # rows that lanes share by shorter stretches
+done
 for target in sm_80 sm_89 sm_90a; do
     whole words_of_listed_rows $target --set K=512 --set spare=0 # places of rows beside words that are read ahead
     whole words_of_listed_rows $target --set K=4096 --set spare=0

@@ -24,6 +24,8 @@
 #include "pass/stage.h"
 #include "target/target.h"
 
+#include <limits.h>
+
 typedef struct Slabs {
     TileProgram *program;
     TileKernel *kernel;
@@ -126,6 +128,22 @@ static Layout lanes_of_row(const Slabs *s, int k, int most)
     return (Layout){.kind = s->cols % (k * most) ? LAY_NONE : LAY_ROWS, .warps_m = TARGET_GROUP_WARPS, .warps_n = 1, .k = k, .lanes = most};
 }
 
+/* Of lanes that have too much of a row each, more: with shorter stretches, those that meet least in banks. */
+static Layout more_lanes(const Slabs *s, Layout layout, double each)
+{
+    enum { SHORTEST = 4 };
+    Layout best = layout;
+    int least = INT_MAX;
+    for (int k = layout.k / 2, most = 2 * layout.lanes; k >= SHORTEST && most <= LANES; k /= 2, most *= 2) {
+        Layout more = lanes_of_row(s, k, most);
+        if (more.kind == LAY_NONE || s->cols * each / more.lanes > WORDS) continue;
+        int meet = prepare_meet(s->prepare->regions[0], more);
+        if (meet < least) best = more;
+        least = meet < least ? meet : least;
+    }
+    return best;
+}
+
 /* What is reduced is there as a whole: lanes beside each other have a panel's row, of bytes in halves of chunks where else those of
  * a wider tile would meet in banks. */
 static void share_panels(Slabs *s, int k, double each)
@@ -136,6 +154,7 @@ static void share_panels(Slabs *s, int k, double each)
     Layout layout = lanes_of_row(s, k, MOST), halves = lanes_of_row(s, k / 2, 2 * MOST);
     if (layout.kind == LAY_NONE) return;
     if (k == TILE_CHUNK && prepare_meet(region, halves) < prepare_meet(region, layout)) layout = halves;
+    if (s->cols * each / layout.lanes > WORDS) layout = more_lanes(s, layout, each);
     int rows = TARGET_GROUP_WARPS * LANES / layout.lanes; /* that are accessed together */
     for (s->rows = tile->rows; s->rows % (2 * rows) == 0 && (double)s->rows * s->cols / (TARGET_GROUP_WARPS * LANES) * each > WORDS;) s->rows /= 2;
     s->layout = layout;

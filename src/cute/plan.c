@@ -72,15 +72,46 @@ static void check_shared(Cute *c, const TileOp *op)
                 dtype_name(t->dtype), TILE_CHUNK);
 }
 
+static bool is_int(int64_t lo, int64_t hi)
+{
+    return lo >= INT32_MIN && hi <= INT32_MAX;
+}
+
+static bool fits_int(const Aff *a);
+
+/* A comparison has terms that are subtracted on its right (src/affine/print.c): each side is to be held. */
+typedef struct Sides {
+    int64_t lo[2], hi[2];
+} Sides;
+
+static bool add_terms(Sides *sides, const Aff *sum)
+{
+    int64_t lo, hi, factor = 1;
+    if (sum->kind == AFF_ADD) return add_terms(sides, sum->a) && add_terms(sides, sum->b);
+    aff_bounds(sum, &lo, &hi);
+    bool right = sum->kind == AFF_CONST ? sum->value < 0 : sum->kind == AFF_MUL && aff_is_const(sum->b, &factor) && factor < 0;
+    if (lo == INT64_MIN || hi == INT64_MAX || !fits_int(factor == -1 ? sum->a : sum)) return false;
+    sides->lo[right] += right ? -hi : lo;
+    sides->hi[right] += right ? -lo : hi;
+    return is_int(sides->lo[right], sides->hi[right]);
+}
+
+static bool compares_ints(const Aff *a)
+{
+    Sides sides = {{0}, {0}};
+    return (a->kind == AFF_LE || a->kind == AFF_EQ) && add_terms(&sides, a->a);
+}
+
 /* Whether C's int holds it and all that it is made of; of a power of two that it is divided by the exponent counts. */
 static bool fits_int(const Aff *a)
 {
     int64_t lo, hi;
+    if (compares_ints(a)) return true;
     bool shifts = (a->kind == AFF_DIV || a->kind == AFF_MOD) && a->b->kind == AFF_EXP2;
     if (shifts) aff_bounds(a->b->a, &lo, &hi);
     if (shifts && hi > 31) return false;
     aff_bounds(a, &lo, &hi);
-    bool fits = lo >= INT32_MIN && hi <= INT32_MAX;
+    bool fits = is_int(lo, hi);
     if (a->kind == AFF_AT) return fits;
     return (fits || !aff_uses_kind(a, AFF_TABLE)) && (!a->a || fits_int(a->a)) && (!a->b || fits_int(shifts ? a->b->a : a->b));
 }

@@ -160,6 +160,21 @@ static const Unit *with_entries_named(const Fold *f)
     return named;
 }
 
+/* Whether a tensor has several leading dimensions that are numbers yet: which coordinate is of which would not be told. */
+static bool has_many_numbers(const Unit *unit)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        int numbers = 0;
+
+        for (int d = 0; d < s->n_shape - 2 && (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT); d++)
+            numbers += s->shape[d]->kind == EXPR_INT && s->shape[d]->i > 1;
+        if (numbers > 1)
+            return true;
+    }
+    return false;
+}
+
 /* ---- whether entries share -------------------------------------------------------------- */
 
 /* What a loop copies is of all entries of a group. */
@@ -248,7 +263,7 @@ static bool shares(Fold *f, int k)
     f->shared = 1;
     f->by = NULL;
     f->unit = with_entries_named(f);
-    f->fails = f->n_entries < 2 || !outputs_fit(f) || !has_streams(f, &f->unit->body, false);
+    f->fails = f->n_entries < 2 || (!def_dim(f->def, f->entries) && has_many_numbers(f->unit)) || !outputs_fit(f) || !has_streams(f, &f->unit->body, false);
     if (!f->fails)
         see_loops(f, &f->unit->body, false);
     if (!f->fails && f->shared < f->n_entries)

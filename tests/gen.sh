@@ -593,6 +593,8 @@ for target in sm_80 sm_90a; do # turns that ids of documents, or a row's own num
     try ../tests/gen/keys_from_a_row --dtype bf16 --target $target --set q_heads=2 --set kv_heads=2 --set HeadDim=64 --bind batch=2 --bind q_len=130 --bind kv_len=300
 done
 try documents --dtype bf16 --target sm_90a --set q_heads=2 --set kv_heads=2 --set HeadDim=64 --set splits=3 --bind batch=1 --bind q_len=100 --bind kv_len=500 # a part without turns
+right neighbours_turned "--set D=64 --target sm_90a" --bind b=1 --bind h=2 --bind n=100 # no box begins within 16 bytes
+right neighbours_turned "--set D=64 --target sm_80" --bind b=1 --bind h=2 --bind n=100
 try documents --dtype fp16 --target sm_75 --set HeadDim=40 --bind batch=1 --bind q_heads=3 --bind kv_heads=1 --bind q_len=150 --bind kv_len=70
 for cols in 8 40; do
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_89 --bind B=2 --bind M=12

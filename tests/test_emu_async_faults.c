@@ -196,6 +196,9 @@ static const Case cases[] = {
     { "a tensor copy to an address that is no multiple of 128", EMU_MISALIGNED,
       INIT(1) "@%p1 " EXPECT(1024, 0) "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r3+64], [%rd6, {0, 0}], [%r2]; //!\n" WAIT("W", 0, 0),
       INIT(1) "@%p1 " EXPECT(1024, 0) "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r3+128], [%rd6, {0, 0}], [%r2];\n" WAIT("W", 0, 0), 0, NULL },
+    { "a swizzled box that begins within 16 bytes", EMU_MISALIGNED,
+      INIT(1) "@%p1 " EXPECT(1024, 0) "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd6, {4, 0}], [%r2]; //!\n" WAIT("W", 0, 0),
+      INIT(1) "@%p1 " EXPECT(1024, 0) "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd6, {-8, 0}], [%r2];\n" WAIT("W", 0, 0), 0, NULL },
 
     /* barriers and mbarriers */
     { "an mbarrier for fewer arrivals than come", EMU_BARRIER,
@@ -242,7 +245,7 @@ static bool run_case(AsyncRig *a, const Case *c, const char *body, uint64_t seed
         bytes[i] = (uint8_t)i;
     a->out = arena_alloc(a->rig.arena, a->out_bytes);
     a->rig.out_initialised = true;
-    a->in_map = (EmuTensorMap){ .rank = 2, .element_bytes = 2, .dims = { 64, 64 }, .strides = { 128 }, .box = { 64, 8 } };
+    a->in_map = (EmuTensorMap){ .rank = 2, .element_bytes = 2, .dims = { 64, 64 }, .strides = { 128 }, .box = { 64, 8 }, .swizzle = 128 };
     return async_run(a, body);
 }
 
@@ -346,7 +349,7 @@ static void test_no_checks(void **state)
         a.in = bytes;
         a.out = arena_alloc(a.rig.arena, sizeof bytes);
         a.in_bytes = a.out_bytes = sizeof bytes;
-        a.in_map = (EmuTensorMap){ .rank = 2, .element_bytes = 2, .dims = { 64, 64 }, .strides = { 128 }, .box = { 64, 8 } };
+        a.in_map = (EmuTensorMap){ .rank = 2, .element_bytes = 2, .dims = { 64, 64 }, .strides = { 128 }, .box = { 64, 8 }, .swizzle = 128 };
         if (!async_run(&a, cases[i].right)) {
             print_error("%s:\n", cases[i].name);
             rig_print_faults(&a.rig);
@@ -457,7 +460,7 @@ static void test_mutated(void **state)
         a.in_bytes = a.out_bytes = 8192;
         a.in = arena_alloc(a.rig.arena, a.in_bytes);
         a.out = arena_alloc(a.rig.arena, a.out_bytes);
-        a.in_map = (EmuTensorMap){ .rank = 2, .element_bytes = 2, .dims = { 64, 64 }, .strides = { 128 }, .box = { 64, 8 } };
+        a.in_map = (EmuTensorMap){ .rank = 2, .element_bytes = 2, .dims = { 64, 64 }, .strides = { 128 }, .box = { 64, 8 }, .swizzle = 128 };
         text = arena_printf(a.rig.arena, "%s%s\nret;\n}\n", async_head, mutant(a.rig.arena, &rng, c->right));
         if (rig_parse_text(&a.rig, text, strlen(text)))
             async_run_text(&a, text);

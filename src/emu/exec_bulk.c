@@ -181,6 +181,8 @@ static void check_shared(Warp *w, const Bulk *c)
     }
 }
 
+/* Where a box begins in shared memory, and, swizzled, along its innermost dimension: what is no multiple of 16 bytes there an H200
+ * calls an illegal instruction, which the manual does not say. */
 static bool check_place(Warp *w, const Bulk *c)
 {
     uint32_t align = c->map ? TENSOR_ALIGN : UNIT;
@@ -188,6 +190,11 @@ static bool check_place(Warp *w, const Bulk *c)
     if (c->shared % align) {
         emu_fault(w, c->in, EMU_MISALIGNED, c->lane, "a copy at shared address 0x%x, not a multiple of %u", c->shared,
                   align);
+        return false;
+    }
+    if (c->map && c->map->m.swizzle && c->at[0] * (int64_t)c->map->m.element_bytes % UNIT) {
+        emu_fault(w, c->in, EMU_MISALIGNED, c->lane, "a swizzled box from element %d of its innermost dimension on, no multiple of %d bytes",
+                  c->at[0], UNIT);
         return false;
     }
     if (c->shared <= w->m->shared_bytes && w->m->shared_bytes - c->shared >= c->bytes)

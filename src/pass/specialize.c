@@ -422,7 +422,7 @@ static bool fits_through(const TileOp *store, const TileOp *wait)
     TileBox box;
     stage.layout = (Layout){.kind = LAY_PANELS, .panel = lay_panel_for(stage.cols, dtype_bytes(stage.dtype))};
     return v->rows == stage.rows && v->cols == stage.cols && v->cols % 16 == 0 && v->dtype == stage.dtype && dtype_bytes(v->dtype) == 2
-           && tile_box(store->tensor, store->row_dim, store->col_dim, &stage, &box);
+           && tile_boxes_begin(store) && tile_box(store->tensor, store->row_dim, store->col_dim, &stage, &box);
 }
 
 static bool awaits_within(const TileOp *op, const TileValue *ring)

@@ -76,7 +76,7 @@ static bool is_bulk(const Splitter *s, const TileOp *op)
     stage.layout = (Layout){.kind = LAY_PANELS, .panel = lay_panel_for(stage.cols, dtype_bytes(stage.dtype))};
     for (int d = 0; d < op->tensor->rank; d++)
         if (aff_uses_kind(op->coords[d], AFF_SCALAR)) return false;
-    if (!tile_strips(s->program, op, stage.rows, &strip)) return false;
+    if (!tile_boxes_begin(op) || !tile_strips(s->program, op, stage.rows, &strip)) return false;
     stage.rows = strip.rows;
     return stage.layout.panel >= NARROWEST_SWIZZLE && tile_box(op->tensor, strip.dim, op->col_dim, &stage, &box);
 }

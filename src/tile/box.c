@@ -110,3 +110,9 @@ bool tile_box(const TileTensor *tensor, int row_dim, int col_dim, const TileType
         return false;
     return stage->rows == 1 ? set_vector(tensor, stage->cols, box) : set_matrix(tensor, row_dim, stage, box);
 }
+
+bool tile_boxes_begin(const TileOp *op)
+{
+    int64_t divisor = aff_divisor(op->coords[op->tensor->rank - 1]);
+    return divisor * dtype_bytes(op->tensor->dtype) % TILE_CHUNK == 0;
+}

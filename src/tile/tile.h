@@ -340,6 +340,9 @@ typedef struct TileBox {
  * rows), in whole chunks of TILE_CHUNK bytes; and its panels repeat their swizzle,
  * which is a matter of addresses to TMA, where rows repeat it. */
 bool tile_box(const TileTensor *tensor, int row_dim, int col_dim, const TileType *stage, TileBox *box);
+/* Whether boxes of an operation on a tensor begin at multiples of TILE_CHUNK bytes along its innermost dimension: hardware takes no
+ * others that are swizzled (seen on an H200, as an illegal instruction). */
+bool tile_boxes_begin(const TileOp *op);
 /* Rows of a tile that follow one another along a dimension of its tensor, and are alike otherwise: so many, from
  * each multiple of that on. */
 typedef struct TileStrip {

@@ -108,12 +108,9 @@ ATTENTION = {
 # ---- all else: functions of PyTorch, in the type of their inputs as a model's code has them ----------------
 
 
-def cell(tl, dims, function, init=None, **more):
-    return {"tl": tl, "dims": dims, "function": function, "init": init or {}, **more}
-
-
-def from_ops(name, dims, function, init=None, **more):
-    return cell(name, dims, function, init, **more)
+def cell(tl, dims, function, init=None):
+    """A cell of anything else: a definition, or the name of one in ops/, and the same of tensors by name."""
+    return {"tl": tl, "dims": dims, "function": function, "init": init or {}}
 
 
 def rms(x, gain, eps=1e-5):
@@ -173,7 +170,7 @@ def divergence(t):
 
 ROWS = {"M": 16384, "N": 4096}
 OTHERS = {
-    "RMSNorm": from_ops("rmsnorm", ROWS, lambda t: rms(t["X"], t["gain"])),
+    "RMSNorm": cell("rmsnorm", ROWS, lambda t: rms(t["X"], t["gain"])),
     "residual and RMSNorm": cell("""
   Input X (M, N)
   Input R (M, N)
@@ -188,7 +185,7 @@ OTHERS = {
   Compute Multiply H, r and get Y
   Compute Multiply Y, gain and get new Y
 """, ROWS, lambda t: (t["X"] + t["R"], rms(t["X"] + t["R"], t["gain"]))),
-    "LayerNorm": from_ops("layernorm", ROWS, lambda t: functional().layer_norm(t["X"], t["gain"].shape, t["gain"], t["shift"])),
+    "LayerNorm": cell("layernorm", ROWS, lambda t: functional().layer_norm(t["X"], t["gain"].shape, t["gain"], t["shift"])),
     "LayerNorm, gradient": cell("""
   Input X (M, N)
   Input dY (M, N)
@@ -280,7 +277,7 @@ OTHERS = {
   Compute Multiply P, G and get new G
   Compute RowSum G and get D
 """, {"M": 8192, "N": 32000}, divergence),
-    "SiLU, times": from_ops("silu_multiply", {"M": 16384, "F": 8192}, lambda t: functional().silu(t["G"].float()).mul(t["U"].float()).to(t["G"].dtype)),
+    "SiLU, times": cell("silu_multiply", {"M": 16384, "F": 8192}, lambda t: functional().silu(t["G"].float()).mul(t["U"].float()).to(t["G"].dtype)),
     "GroupNorm and SiLU": cell("""
   Input X (N, C, H, W)
   Input gain (C)
@@ -381,9 +378,9 @@ OTHERS = {
   Compute Multiply S, s and get new S
   Compute Add S, R and get C
 """, {"M": 8192, "N": 4096, "K": 4096}, lambda t: ((t["A"] @ t["B"].T).float() * t["s"] + t["R"].float()).to(t["A"].dtype), {"B": scaled(1 / 64)}),
-    "SwiGLU, two products": from_ops("swiglu", {"M": 4096, "K": 4096, "F": 8192},
+    "SwiGLU, two products": cell("swiglu", {"M": 4096, "K": 4096, "F": 8192},
                                      lambda t: functional().silu(t["X"] @ t["Wg"].T) * (t["X"] @ t["Wu"].T), {"Wg": scaled(1 / 64), "Wu": scaled(1 / 64)}),
-    "RMSNorm, product": from_ops("rmsnorm_gemm", {"M": 8192, "K": 4096, "N": 4096}, lambda t: rms(t["X"], t["gain"]) @ t["W"], {"W": scaled(1 / 64)}),
+    "RMSNorm, product": cell("rmsnorm_gemm", {"M": 8192, "K": 4096, "N": 4096}, lambda t: rms(t["X"], t["gain"]) @ t["W"], {"W": scaled(1 / 64)}),
     "product, softmax": cell("""
   Input X (M, K)
   Input W (K, N)

@@ -379,6 +379,11 @@ bool aff_is_poison(const Aff *a)
     return a->kind == AFF_POISON;
 }
 
+bool aff_is_condition(const Aff *a)
+{
+    return a->kind == AFF_LE || a->kind == AFF_EQ || a->kind == AFF_AND || a->kind == AFF_OR || a->kind == AFF_NOT;
+}
+
 bool aff_uses(const Aff *a, const AffSym *sym)
 {
     return a && (a->sym == sym || aff_uses(a->a, sym) || aff_uses(a->b, sym));

@@ -89,6 +89,7 @@ int aff_coords(const Aff *element, const AffSym **table, const Aff *coords[AFF_M
 
 bool aff_is_const(const Aff *a, int64_t *value);
 bool aff_is_poison(const Aff *a);
+bool aff_is_condition(const Aff *a); /* a comparison, or one of several by and, or, not */
 bool aff_uses(const Aff *a, const AffSym *sym);
 bool aff_uses_kind(const Aff *a, AffSymKind kind);
 bool aff_uses_place(const Aff *a); /* the element's own: its row or its column */

@@ -27,8 +27,7 @@ typedef struct Choice {
 static const Aff *condition_of(const TileValue *v)
 {
     if (!v->def || v->def->kind != TILE_INDEX || aff_uses_kind(v->def->index, AFF_TABLE)) return NULL;
-    AffKind kind = v->def->index->kind;
-    return kind == AFF_LE || kind == AFF_EQ || kind == AFF_AND || kind == AFF_OR || kind == AFF_NOT ? v->def->index : NULL;
+    return aff_is_condition(v->def->index) ? v->def->index : NULL;
 }
 
 /* A choice between something and a number: `wanted`, if that is one of two. */

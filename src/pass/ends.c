@@ -57,18 +57,13 @@ typedef struct Ends {
 
 /* ---- what a mask keeps, column by column -------------------------------------------------------------------- */
 
-static bool is_condition(const Aff *a)
-{
-    return a->kind == AFF_LE || a->kind == AFF_EQ || a->kind == AFF_AND || a->kind == AFF_OR || a->kind == AFF_NOT;
-}
-
 /* The condition of `where index, x, number`, of which the index reads a tensor; NULL: it is no such choice. */
 static const Aff *data_of(const TileOp *op)
 {
     double number;
     if (op->kind != TILE_ELEMENT || op->op != OP_WHERE || !rw_number(op->args[2], &number)) return NULL;
     const TileOp *index = op->args[0]->def;
-    return index && index->kind == TILE_INDEX && aff_uses_kind(index->index, AFF_TABLE) && is_condition(index->index) ? index->index : NULL;
+    return index && index->kind == TILE_INDEX && aff_uses_kind(index->index, AFF_TABLE) && aff_is_condition(index->index) ? index->index : NULL;
 }
 
 /* What the masks keep that the choice's elements went through, which leave the same number. */

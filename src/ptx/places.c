@@ -69,9 +69,8 @@ static int work_of(const Aff *a)
 static bool is_shallow(const Aff *a)
 {
     int64_t number;
-    bool logical = a->kind == AFF_LE || a->kind == AFF_EQ || a->kind == AFF_AND || a->kind == AFF_OR || a->kind == AFF_NOT;
     bool sum = a->kind == AFF_ADD || a->kind == AFF_MUL;
-    return logical || (sum && (aff_is_const(a->a, &number) || aff_is_const(a->b, &number)));
+    return aff_is_condition(a) || (sum && (aff_is_const(a->a, &number) || aff_is_const(a->b, &number)));
 }
 
 static void add_words(const Emitter *e, Words *words, const Aff *a)

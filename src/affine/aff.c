@@ -28,11 +28,9 @@ static uint64_t mix(uint64_t h, uint64_t x)
 /* Of the ids of the operands rather than their addresses: the same in every run. */
 static uint64_t node_hash(const Aff *a)
 {
-    uint64_t h = mix(0, (uint64_t)a->kind);
-    h = mix(h, (uint64_t)a->value);
-    h = mix(h, a->sym ? (uint64_t)a->sym->id + 1 : 0);
-    h = mix(h, a->a ? (uint64_t)a->a->id + 1 : 0);
-    return mix(h, a->b ? (uint64_t)a->b->id + 1 : 0);
+    if (!a->a)
+        return mix(mix((uint64_t)a->kind, (uint64_t)a->value), a->sym ? (uint64_t)a->sym->id + 1 : 0);
+    return mix((uint64_t)a->kind, (uint64_t)a->a->id << 32 | (uint64_t)(a->b ? a->b->id + 1 : 0));
 }
 
 static bool node_same(const Aff *x, const Aff *y)
@@ -65,6 +63,11 @@ static int node_size(const Aff *a)
     return a ? ((const AffNode *)a)->size : 0;
 }
 
+static unsigned node_kinds(const Aff *a)
+{
+    return a ? ((const AffNode *)a)->kinds : 0;
+}
+
 static const Aff *intern(AffCtx *ctx, Aff key)
 {
     int size = 1 + node_size(key.a) + node_size(key.b);
@@ -79,6 +82,7 @@ static const Aff *intern(AffCtx *ctx, Aff key)
     node->aff = key;
     node->aff.id = ctx->count++;
     node->size = size;
+    node->kinds = (key.sym ? 1u << key.sym->kind : 0) | node_kinds(key.a) | node_kinds(key.b);
     aff_node_bounds(node);
     ctx->table[slot] = node;
     return &node->aff;
@@ -300,6 +304,8 @@ const Aff *sum_build(AffCtx *ctx, AffSum *s)
 const Aff *aff_add(AffCtx *ctx, const Aff *a, const Aff *b)
 {
     AffSum s;
+    if (b->kind == AFF_CONST)
+        return aff_offset(ctx, a, b->value);
     sum_of(&s, a);
     sum_add(&s, b, 1);
     return sum_build(ctx, &s);
@@ -320,12 +326,29 @@ const Aff *aff_scale(AffCtx *ctx, const Aff *a, int64_t factor)
     return sum_build(ctx, &s);
 }
 
+const Aff *aff_without_constant(AffCtx *ctx, const Aff *a, int64_t *constant)
+{
+    *constant = 0;
+    if (a->kind == AFF_CONST) {
+        *constant = a->value;
+        return aff_const(ctx, 0);
+    }
+    if (a->kind != AFF_ADD || a->b->kind != AFF_CONST)
+        return a;
+    *constant = a->b->value;
+    return a->a;
+}
+
+/* Only what is outermost changes. */
 const Aff *aff_offset(AffCtx *ctx, const Aff *a, int64_t constant)
 {
-    AffSum s;
-    sum_of(&s, a);
-    sum_add_constant(&s, constant);
-    return sum_build(ctx, &s);
+    int64_t sum;
+    const Aff *rest = aff_without_constant(ctx, a, &sum);
+    if (__builtin_add_overflow(sum, constant, &sum))
+        return ctx->poison;
+    if (a->kind == AFF_CONST)
+        return aff_const(ctx, sum);
+    return sum ? aff_node(ctx, AFF_ADD, rest, aff_const(ctx, sum)) : rest;
 }
 
 /* out += coef * product * b */
@@ -391,8 +414,7 @@ bool aff_uses(const Aff *a, const AffSym *sym)
 
 bool aff_uses_kind(const Aff *a, AffSymKind kind)
 {
-    return a && ((a->sym && a->sym->kind == kind) || aff_uses_kind(a->a, kind) ||
-                 aff_uses_kind(a->b, kind));
+    return node_kinds(a) >> kind & 1;
 }
 
 bool aff_uses_place(const Aff *a)

@@ -67,6 +67,7 @@ const Aff *aff_sub(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_mul(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_scale(AffCtx *ctx, const Aff *a, int64_t factor);
 const Aff *aff_offset(AffCtx *ctx, const Aff *a, int64_t constant);
+const Aff *aff_without_constant(AffCtx *ctx, const Aff *a, int64_t *constant); /* a = result + *constant */
 const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b);     /* floor */
 const Aff *aff_ceildiv(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b);

@@ -1,7 +1,7 @@
 /* sum.h: how expressions are stored; for the files of this folder only.
  *
  * Vocabulary
- *   node     an Aff with what is computed once about it: size and bounds
+ *   node     an Aff with what is computed once about it: size, kinds of symbols, bounds
  *   atom     a symbol, div, mod, min, max, comparison, logical node or element of a table
  *   product  an atom, or MUL(product, atom) with the factors' ids ascending
  *   term     a product, or MUL(product, CONST)
@@ -27,6 +27,7 @@ enum {
 typedef struct AffNode {
     Aff aff; /* first, so that an Aff pointer is a node pointer */
     int size;
+    unsigned kinds; /* of symbols in it: 1 << AffSymKind */
     int64_t lo, hi;
 } AffNode;
 

@@ -138,8 +138,10 @@ int text_vformat(char *data, size_t size, const char *fmt, va_list given)
 
     va_copy(args, given);
     for (;;) {
-        size_t literal = strcspn(fmt, "%");
+        size_t literal = 0;
 
+        while (fmt[literal] && fmt[literal] != '%')
+            literal++;
         put(&room, fmt, literal);
         fmt += literal;
         if (!*fmt || !put_plain(&room, fmt[1], &args))

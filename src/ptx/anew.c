@@ -74,7 +74,7 @@ void an_leave(Emitter *e, const LaneNumbers *kept)
 void an_behind_loop(Emitter *e, const char *counter)
 {
     const char *zero = an_zero(e, counter), *block = em_new(e, REG_R);
-    for (int k = 0; k < MEMO_KINDS; k++) e->memos[k].len = 0;
+    memset(&e->memos, 0, sizeof e->memos);
     memset(&e->lanes, 0, sizeof e->lanes);
     memset(e->base, 0, (size_t)e->program->tensors.len * sizeof *e->base);
     memset(e->stride, 0, (size_t)e->program->tensors.len * sizeof *e->stride);
@@ -85,9 +85,7 @@ void an_behind_loop(Emitter *e, const char *counter)
 
 Known an_known(const Emitter *e)
 {
-    Known known = {.part = e->part.number, .syms = e->syms, .n_syms = e->n_syms, .lanes = e->lanes};
-    memcpy(known.memos, e->memos, sizeof known.memos);
-    return known;
+    return (Known){.part = e->part.number, .syms = e->syms, .n_syms = e->n_syms, .memos = mo_copy(e->arena, &e->memos), .lanes = e->lanes};
 }
 
 void an_forget(Emitter *e, const Known *known)
@@ -96,7 +94,7 @@ void an_forget(Emitter *e, const Known *known)
     e->syms = known->syms;
     e->n_syms = known->n_syms;
     e->lanes = known->lanes;
-    memcpy(e->memos, known->memos, sizeof e->memos);
+    e->memos = known->memos;
 }
 
 const char *an_zero_of_part(Emitter *e)
@@ -128,11 +126,7 @@ static void copy_known(Emitter *e)
     Memo *syms = arena_array(e->arena, Memo, e->n_syms);
     memcpy(syms, e->syms, (size_t)e->n_syms * sizeof *syms);
     e->syms = syms;
-    for (int kind = 0; kind < MEMO_KINDS; kind++) {
-        Memos all = {0};
-        for (int i = 0; i < e->memos[kind].len; i++) vec_push(e->arena, &all, e->memos[kind].data[i]);
-        e->memos[kind] = all;
-    }
+    e->memos = mo_copy(e->arena, &e->memos);
     LaneSyms lanes = {0};
     for (int i = 0; i < e->lanes.len; i++) vec_push(e->arena, &lanes, e->lanes.data[i]);
     e->lanes = lanes;
@@ -140,11 +134,10 @@ static void copy_known(Emitter *e)
 
 static void forget_sizes(Emitter *e)
 {
-    for (int kind = 0; kind < MEMO_KINDS; kind++)
-        for (int i = 0; i < e->memos[kind].len; i++) {
-            Memo *memo = &e->memos[kind].data[i];
-            memo->valid = memo->valid && !aff_uses_kind(memo->of, AFF_DIM);
-        }
+    for (int i = 0; i < e->memos.list.len; i++) {
+        Memo *memo = &e->memos.list.data[i];
+        memo->valid = memo->valid && !aff_uses_kind(memo->of, AFF_DIM);
+    }
 }
 
 void an_part(Emitter *e)

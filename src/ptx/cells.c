@@ -17,7 +17,7 @@ void cl_add(Emitter *e, Cells *c, const Aff *const *coords)
     int last = c->tensor->rank - 1;
     Cell cell = {.line = arena_array(e->arena, const Aff *, c->tensor->rank)};
     memcpy(cell.line, coords, (size_t)c->tensor->rank * sizeof *coords);
-    cell.line[last] = ix_without_constant(e, coords[last], &cell.place);
+    cell.line[last] = aff_without_constant(e->program->aff, coords[last], &cell.place);
     vec_push(e->arena, &c->all, cell);
 }
 

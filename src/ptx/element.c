@@ -309,7 +309,7 @@ static void multiply_places(Emitter *e, const TileOp *op)
     const int *d = e->frags[result->id].f;
     for (int i = 0; i < e->frags[result->id].n; i++) {
         int64_t constant;
-        const Aff *rest = ix_without_constant(e, el_at(e, op->args[0]->def->index, result, i), &constant);
+        const Aff *rest = aff_without_constant(e->program->aff, el_at(e, op->args[0]->def->index, result, i), &constant);
         const char *by = fr_operand(e, v, broadcast(v, result, i)), *onto = fr_operand(e, w, broadcast(w, result, i));
         for (k = 0; k < n; k++)
             if (known[k].rest == rest && strcmp(known[k].v, by) == 0 && strcmp(known[k].w, onto) == 0) break;

@@ -35,16 +35,22 @@ typedef struct Frag {
     Later *later;         /* its values are loaded where fr_operand asks for them first; else NULL */
 } Frag;
 
+/* What an expression was made into: an s32, a predicate, an fp32, an s64, what it is divided by with. */
+typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_RECIPROCAL, MEMO_EXACT, MEMO_KINDS = 2 * MEMO_EXACT } MemoKind;
+
 typedef struct Memo {     /* an integer expression already in a register */
     int reg;
     int level;
     bool valid;
     const Aff *of;        /* NULL: a symbol's */
+    MemoKind kind;        /* from MEMO_EXACT on of what is exact */
 } Memo;
 
-/* What an expression was made into: an s32, a predicate, an fp32, an s64, what it is divided by with. */
-typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_RECIPROCAL, MEMO_EXACT, MEMO_KINDS = 2 * MEMO_EXACT } MemoKind;
-typedef VEC(Memo) Memos;
+typedef struct Memos {    /* memo.c: those of expressions, in the order in which they came */
+    VEC(Memo) list;
+    int *slots;           /* where in the list, and one; open addressing by expression and kind; 0: free */
+    int n_slots;          /* a power of two, or 0 */
+} Memos;
 
 typedef struct Residue {  /* residue.c: what is left of a sum, and a symbol for it */
     const Aff *of;
@@ -80,7 +86,7 @@ typedef struct Known {    /* in registers, before a block */
     int part;
     Memo *syms;
     int n_syms;
-    Memos memos[MEMO_KINDS];
+    Memos memos;
     LaneSyms lanes;
 } Known;
 
@@ -110,7 +116,7 @@ typedef struct Emitter {
     int spare;                  /* frags of saved values used */
     VEC(Str) scopes;
     int scopes_closed;          /* so many, from the outermost, have storage: of those that are open and those that were */
-    Memos memos[MEMO_KINDS];    /* by Aff id; from MEMO_EXACT on of what is exact */
+    Memos memos;
     Memo *syms;                 /* by AffSym id */
     int n_syms;
     Frag *frags;                /* by tile value id */
@@ -177,6 +183,12 @@ const char *em_f32(Emitter *e, double value); /* immediate 0fXXXXXXXX */
 void em_need(Emitter *e, DType dtype); /* fails where the target lacks the type */
 void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINTF(4, 5);
 
+/* memo.c: NULL where there is none that counts */
+Memo *mo_find(const Memos *memos, MemoKind kind, const Aff *a);
+void mo_put(Arena *arena, Memos *memos, Memo memo);
+Memos mo_copy(Arena *arena, const Memos *memos);
+void mo_forget_above(Memos *memos, int level);
+
 /* index.c: integer expressions */
 void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level); /* a's value is in a register */
@@ -201,7 +213,6 @@ void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d);
  * so that beyond 2^24 the last place may be off by one. */
 void ix_float(Emitter *e, const Aff *a, const char *d);
 /* a = the result + constant */
-const Aff *ix_without_constant(Emitter *e, const Aff *a, int64_t *constant);
 const char *ix_condition(Emitter *e, const Aff *a);  /* predicate register */
 const char *ix_condition_here(Emitter *e, const Aff *a); /* the same, not hoisted nor kept */
 void ix_divide(Emitter *e, int level, const char *d, const char *x, int64_t n); /* 0 <= x, constant n > 0 */

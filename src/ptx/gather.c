@@ -20,7 +20,7 @@ static Gather gather_from(Emitter *e, const TileOp *op, const Aff **first)
 {
     int last = op->tensor->rank - 1;
     int64_t constant;
-    if (last >= 0) first[last] = ix_without_constant(e, first[last], &constant);
+    if (last >= 0) first[last] = aff_without_constant(e->program->aff, first[last], &constant);
     return (Gather){.op = op, .first = first};
 }
 

@@ -44,22 +44,27 @@ int ix_level(const Emitter *e, const Aff *a)
     if (!a || a->kind == AFF_CONST || a->kind == AFF_POISON) return 0;
     if (a->kind == AFF_SYM)
         return a->sym->id < e->n_syms && e->syms[a->sym->id].valid ? e->syms[a->sym->id].level : 0;
-    const Memos *values = &e->memos[MEMO_VALUE];
-    if (a->kind == AFF_AT && a->id < values->len && values->data[a->id].valid) return values->data[a->id].level; /* where it was read */
+    const Memo *read = a->kind == AFF_AT ? mo_find(&e->memos, MEMO_VALUE, a) : NULL;
+    if (read) return read->level;
     int left = ix_level(e, a->a), right = ix_level(e, a->b);
     return left > right ? left : right;
 }
 
-static Memo *memo_of(Emitter *e, MemoKind kind, const Aff *a)
+static MemoKind kind_of(const Emitter *e, MemoKind kind, const Aff *a)
 {
-    if (e->exact && (a->kind != AFF_AT || ix_is_wide(e, a)) && aff_uses_kind(a, AFF_TABLE)) kind += MEMO_EXACT;
-    while (e->memos[kind].len <= a->id) vec_push(e->arena, &e->memos[kind], (Memo){0});
-    return &e->memos[kind].data[a->id];
+    bool exact = e->exact && (a->kind != AFF_AT || ix_is_wide(e, a)) && aff_uses_kind(a, AFF_TABLE);
+    return exact ? kind + MEMO_EXACT : kind;
+}
+
+/* NULL: it is in no register. */
+static Memo *memo_of(const Emitter *e, MemoKind kind, const Aff *a)
+{
+    return mo_find(&e->memos, kind_of(e, kind, a), a);
 }
 
 static void remember(Emitter *e, MemoKind kind, const Aff *a, int reg, int level)
 {
-    *memo_of(e, kind, a) = (Memo){reg, level > e->floor ? level : e->floor, true, a};
+    mo_put(e->arena, &e->memos, (Memo){reg, level > e->floor ? level : e->floor, true, a, kind_of(e, kind, a)});
 }
 
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level)
@@ -70,12 +75,13 @@ void ix_know(Emitter *e, const Aff *a, const char *reg, int level)
 
 bool ix_is_known(Emitter *e, const Aff *a)
 {
-    return memo_of(e, MEMO_VALUE, a)->valid;
+    return memo_of(e, MEMO_VALUE, a) != NULL;
 }
 
 void ix_forget(Emitter *e, const Aff *a)
 {
-    memo_of(e, MEMO_VALUE, a)->valid = false;
+    Memo *memo = memo_of(e, MEMO_VALUE, a);
+    if (memo) memo->valid = false;
 }
 
 static bool power_of_two(int64_t n, int *log)
@@ -114,8 +120,8 @@ void ix_remainder(Emitter *e, int level, const char *r, const char *x, const cha
 
 const char *ix_reciprocal(Emitter *e, const Aff *a)
 {
-    Memo memo = *memo_of(e, MEMO_RECIPROCAL, a);
-    if (memo.valid) return em_name(e, REG_R, memo.reg);
+    const Memo *memo = memo_of(e, MEMO_RECIPROCAL, a);
+    if (memo) return em_name(e, REG_R, memo->reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_R);
     em_at(e, level, "div.u32 %%r%d, -1, %s;", reg, ix_value(e, a));
     remember(e, MEMO_RECIPROCAL, a, reg, level);
@@ -247,8 +253,8 @@ const char *ix_value(Emitter *e, const Aff *a)
         }
         return em_name(e, REG_R, e->syms[a->sym->id].reg);
     }
-    Memo memo = *memo_of(e, MEMO_VALUE, a);
-    if (memo.valid) return em_name(e, REG_R, memo.reg);
+    const Memo *memo = memo_of(e, MEMO_VALUE, a);
+    if (memo) return em_name(e, REG_R, memo->reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_R);
     emit_value(e, level, a, em_name(e, REG_R, reg));
     remember(e, MEMO_VALUE, a, reg, level);
@@ -259,8 +265,8 @@ const char *ix_wide(Emitter *e, const Aff *a)
 {
     int64_t number;
     if (aff_is_const(a, &number)) return arena_printf(e->arena, "%lld", (long long)number);
-    Memo memo = *memo_of(e, MEMO_WIDE, a);
-    if (memo.valid) return em_name(e, REG_RD, memo.reg);
+    const Memo *memo = memo_of(e, MEMO_WIDE, a);
+    if (memo) return em_name(e, REG_RD, memo->reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_RD);
     const char *d = em_name(e, REG_RD, reg);
     if (ix_is_wide_part(e, a) || needs_wide(e, a)) ix_emit_wide(e, level, a, d);
@@ -270,26 +276,6 @@ const char *ix_wide(Emitter *e, const Aff *a)
 }
 
 /* ---- conditions ----------------------------------------------------------------- */
-
-/* a = rest + constant */
-static const Aff *split_constant(AffCtx *aff, const Aff *a, int64_t *constant)
-{
-    *constant = 0;
-    if (a->kind == AFF_CONST) {
-        *constant = a->value;
-        return aff_const(aff, 0);
-    }
-    if (a->kind != AFF_ADD) return a;
-    int64_t left, right;
-    const Aff *x = split_constant(aff, a->a, &left), *y = split_constant(aff, a->b, &right);
-    *constant = left + right;
-    return aff_add(aff, x, y);
-}
-
-const Aff *ix_without_constant(Emitter *e, const Aff *a, int64_t *constant)
-{
-    return split_constant(e->program->aff, a, constant);
-}
 
 /* What is 0 where its low word is. */
 static bool differs_in_words(const Aff *a)
@@ -366,7 +352,7 @@ static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
 {
     AffCtx *aff = e->program->aff;
     int64_t constant;
-    const Aff *rest = split_constant(aff, aff_sub(aff, a->a, a->b), &constant);
+    const Aff *rest = aff_without_constant(aff, aff_sub(aff, a->a, a->b), &constant);
     if (e->exact && aff_uses_kind(a, AFF_TABLE) && compare_elements(e, level, a, d)) return;
     if (compare_quotients(e, level, rest, constant, a->kind, d)) return;
     bool wide = (ix_is_wide(e, rest) && !differs_in_words(a)) || constant > INT32_MAX || constant <= INT32_MIN;
@@ -410,8 +396,8 @@ static void emit_condition(Emitter *e, int level, const Aff *a, const char *d)
 
 const char *ix_condition(Emitter *e, const Aff *a)
 {
-    Memo memo = *memo_of(e, MEMO_CONDITION, a);
-    if (memo.valid) return em_name(e, REG_P, memo.reg);
+    const Memo *memo = memo_of(e, MEMO_CONDITION, a);
+    if (memo) return em_name(e, REG_P, memo->reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_P);
     emit_condition(e, level, a, em_name(e, REG_P, reg));
     remember(e, MEMO_CONDITION, a, reg, level);
@@ -423,8 +409,8 @@ const char *ix_condition(Emitter *e, const Aff *a)
 /* The expression's value as fp32, rounded to nearest. */
 static const char *converted(Emitter *e, const Aff *a)
 {
-    Memo memo = *memo_of(e, MEMO_FLOAT, a);
-    if (memo.valid) return em_name(e, REG_F, memo.reg);
+    const Memo *memo = memo_of(e, MEMO_FLOAT, a);
+    if (memo) return em_name(e, REG_F, memo->reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_F);
     if (ix_is_wide(e, a)) em_at(e, level, "cvt.rn.f32.s64 %%f%d, %s;", reg, ix_wide(e, a));
     else em_at(e, level, "cvt.rn.f32.s32 %%f%d, %s;", reg, ix_value(e, a));
@@ -453,7 +439,7 @@ static bool float_of_bits(Emitter *e, const Aff *a, int reg)
 {
     enum { FEW = 1 << 22 };
     int64_t constant, lo, hi;
-    const Aff *rest = split_constant(e->program->aff, a, &constant);
+    const Aff *rest = aff_without_constant(e->program->aff, a, &constant);
     aff_bounds(rest, &lo, &hi);
     if (lo <= -FEW || hi >= FEW || constant <= -FEW || constant >= FEW) return false;
     const char *word = em_new(e, REG_R), *sum = em_new(e, REG_F);
@@ -473,7 +459,7 @@ static void float_of_elements(Emitter *e, const Aff *a, const char *d)
         em(e, "selp.f32 %s, 0f3F800000, 0f00000000, %s;", d, ix_condition_here(e, a));
         return;
     }
-    if (!memo_of(e, MEMO_FLOAT, a)->valid) {
+    if (!memo_of(e, MEMO_FLOAT, a)) {
         int reg = em_reg(e, REG_F);
         if (float_of_bits(e, a, reg)) remember(e, MEMO_FLOAT, a, reg, em_level(e));
     }
@@ -491,7 +477,7 @@ void ix_float(Emitter *e, const Aff *a, const char *d)
         return;
     }
     int64_t constant;
-    const Aff *rest = split_constant(e->program->aff, a, &constant);
+    const Aff *rest = aff_without_constant(e->program->aff, a, &constant);
     if (rest->kind == AFF_CONST) em(e, "mov.f32 %s, %s;", d, em_f32(e, (double)constant));
     else if (constant == 0) em(e, "mov.f32 %s, %s;", d, converted(e, rest));
     else em(e, "add.f32 %s, %s, %s;", d, converted(e, rest), em_f32(e, (double)constant));

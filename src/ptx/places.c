@@ -229,18 +229,17 @@ static int kernel_number(const Emitter *e)
  * out here, and kept no longer: copiers have few registers. */
 static void tell(Emitter *e, HandOut *h)
 {
-    Memos memos[MEMO_KINDS];
+    Memos memos = e->memos;
     Memo *syms = e->syms;
     int n_syms = e->n_syms;
-    memcpy(memos, e->memos, sizeof memos);
-    memset(e->memos, 0, sizeof e->memos);
+    memset(&e->memos, 0, sizeof e->memos);
     e->syms = arena_array(e->arena, Memo, n_syms);
     kn_dimensions(e);
     em(e, "setp.ge.s32 %s, %s, %s;", h->none, h->number, h->count);
     kn_decode_grid(e, h->number);
     for (int i = 0; i < h->words.len; i++) em(e, "mov.b32 %s, %s;", h->regs[i], ix_value(e, h->words.data[i]));
     write_slot(e, h);
-    memcpy(e->memos, memos, sizeof memos);
+    e->memos = memos;
     e->syms = syms;
     e->n_syms = n_syms;
 }

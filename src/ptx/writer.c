@@ -46,12 +46,6 @@ void em_open(Emitter *e)
     else vec_push(e->arena, &e->scopes, str_new(e->arena));
 }
 
-static void forget_above(Memo *memos, int n, int level)
-{
-    for (int i = 0; i < n; i++)
-        if (memos[i].level > level) memos[i].valid = false;
-}
-
 void em_close(Emitter *e)
 {
     const Str *inner = &e->scopes.data[e->scopes.len - 1];
@@ -59,7 +53,7 @@ void em_close(Emitter *e)
     e->scopes.len--;
     int level = em_level(e);
     str_addn(&e->scopes.data[level], inner->data, inner->len);
-    for (int k = 0; k < MEMO_KINDS; k++) forget_above(e->memos[k].data, e->memos[k].len, level);
+    mo_forget_above(&e->memos, level);
 }
 
 int em_reg(Emitter *e, RegClass c)

@@ -92,7 +92,7 @@ static void conclude(AsmJob *job)
 
 int asm_wait(AsmJob *const *jobs, int n, double seconds)
 {
-    Child *children[256];
+    Child *children[256] = {0};
 
     n = n < (int)TW_COUNT(children) ? n : (int)TW_COUNT(children);
     for (int i = 0; i < n; i++)

@@ -79,7 +79,7 @@ static const char *given(const Flow *flow, PromptStage stage)
 
 StudyRow study_run(Arena *arena, Flow *flow, StudyMode mode)
 {
-    PromptStage stages[STUDY_STAGES];
+    PromptStage stages[STUDY_STAGES] = {0};
     int n = study_mode_stages(mode, stages);
     Model *model = flow->options.by[stages[0]];
     StudyRow row = {.op = arena_strdup(arena, flow->chain->name), .mode = mode, .ok = true, .first = true, .answered = true,

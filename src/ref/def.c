@@ -339,7 +339,7 @@ static DType common_type(const Def *def)
 
 DType def_operand_type(const Def *def, const DefOp *gemm, int operand)
 {
-    DType mine, other;
+    DType mine = DT_F32, other = DT_F32;
     bool known = own_type(gemm->args[operand].value, &mine), other_known = own_type(gemm->args[!operand].value, &other);
 
     if (known && other_known)

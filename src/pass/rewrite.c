@@ -284,11 +284,13 @@ bool tile_op_has_effect(const TileOp *op)
     return true;
 }
 
-static bool is_dead(const TileBlock *block, const TileOp *op)
+/* What an operation makes is used behind it, most often at once. */
+static bool is_dead(const TileBlock *block, int at)
 {
+    const TileOp *op = block->ops.data[at];
     if (tile_op_has_effect(op)) return false;
     for (int i = 0; i < op->n_results; i++)
-        if (tile_count_uses(block, op->results[i]) > 0) return false;
+        if (tile_used_in(block, at + 1, block->ops.len, op->results[i])) return false;
     return true;
 }
 
@@ -317,7 +319,7 @@ void rw_remove_dead(TileBlock *block)
     for (int i = block->ops.len - 1; i >= 0; i--) {
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) rw_remove_dead(op->regions[r]);
-        if (is_dead(block, op)) tile_remove(block, i);
+        if (is_dead(block, i)) tile_remove(block, i);
     }
 }
 

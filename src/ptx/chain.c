@@ -141,7 +141,7 @@ static Chain chain_at(const Emitter *e, const TileBlock *block, int at, bool pla
         c.links += link;
         c.of_places |= el_is_place(e, op);
         c.terms += el_is_place(e, op) ? tile_terms(op->index) : 0;
-        if (places && c.links == MOST_LINKS) break;
+        if (c.links == MOST_LINKS) break;
     }
     return c;
 }

@@ -120,6 +120,7 @@ typedef struct Emitter {
     Memo *syms;                 /* by AffSym id */
     int n_syms;
     Frag *frags;                /* by tile value id */
+    const int *uses;            /* by tile value id: how many operands it is, in the kernel */
     int **reserved;             /* by tile value id: where its packed words are made; NULL: anywhere */
 
     const TileBlock *block;     /* that is emitted, and which of its operations */

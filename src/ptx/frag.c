@@ -46,7 +46,7 @@ void fr_take(Emitter *e, const TileValue *to, const TileValue *from)
 {
     const Frag *source = &e->frags[from->id];
     bool own = source->f && source->level == em_level(e) && !source->shared;
-    if (own && tile_count_uses(e->kernel->body, from) == 1) {
+    if (own && e->uses[from->id] == 1) {
         e->frags[to->id] = *source;
         e->frags[to->id].packed = NULL;
         e->frags[to->id].integer = NULL;

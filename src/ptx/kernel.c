@@ -454,6 +454,9 @@ static void emit(void *user)
     e->n_syms = aff_sym_count(program->aff);
     e->syms = arena_array(arena, Memo, e->n_syms);
     e->frags = arena_array(arena, Frag, kernel->next_value + SPARE_FRAGS);
+    int *uses = arena_array(arena, int, kernel->next_value);
+    tile_count_all_uses(kernel->body, uses);
+    e->uses = uses;
     e->reserved = arena_array(arena, int *, kernel->next_value + SPARE_FRAGS);
     e->votes = arena_array(arena, const char *, kernel->next_value);
     e->awaited = arena_array(arena, const Aff *, kernel->next_value);

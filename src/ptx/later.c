@@ -26,7 +26,7 @@ static bool is_row_from_memory(const TileOp *op)
 bool lr_can(const Emitter *e, const TileOp *load)
 {
     const TileValue *v = load->results[0];
-    if (!is_row_from_memory(load) || tile_count_uses(e->kernel->body, v) != 1 || !rm_rows_are_long(e)) return false;
+    if (!is_row_from_memory(load) || e->uses[v->id] != 1 || !rm_rows_are_long(e)) return false;
     for (int i = e->at + 1; i < e->block->ops.len; i++) {
         const TileOp *op = e->block->ops.data[i];
         if (tile_op_uses(op, v)) return el_is_plain(e, op);

@@ -538,6 +538,17 @@ int tile_count_uses(const TileBlock *block, const TileValue *value)
     return uses;
 }
 
+void tile_count_all_uses(const TileBlock *block, int *uses)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++)
+            uses[op->args[k]->id]++;
+        for (int k = 0; k < op->n_regions; k++)
+            tile_count_all_uses(op->regions[k], uses);
+    }
+}
+
 /* ---- copying --------------------------------------------------------------- */
 
 typedef struct Clone {

@@ -256,6 +256,7 @@ void tile_remove(TileBlock *block, int at);
 /* Every use of `from` in the block, nested regions included, becomes `to`. */
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
+void tile_count_all_uses(const TileBlock *block, int *uses); /* by value id, which begin at 0 */
 /* Groups of values, as a forest by value id: each of n alone; the one that a group goes by. */
 void tile_groups(int *parent, int n);
 int tile_group_of(int *parent, int id);

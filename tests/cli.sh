@@ -153,6 +153,12 @@ verdict 'and hold the kernel' '[ -s "$dir/new/in/new/gemm_bias.sm_80.ptx" ]'
 expect 'but not below a file' 3 "$tw" gen ops/gemm_bias.tl --cubin=never -o /dev/null/new
 expect 'without a definition as well' 0 "$tw" compile "$dir/fixed.tl" -o "$dir/fixed.ptx" --cubin=never
 expect 'as --against takes them' 0 "$tw" emulate "$dir/fixed.ptx" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
+cat ops/gemm_bias.tl "$dir/fixed.tl" >"$dir/beside.tl"
+expect 'a definition beside the code' 0 "$tw" compile "$dir/beside.tl" -o "$dir/beside.ptx" --cubin=never
+expect 'is what it must agree with' 0 "$tw" emulate "$dir/beside.ptx" --bind=M=20 --bind=K=40
+expect 'through gen' 0 "$tw" gen "$dir/beside.tl" --cubin=never -o "$dir/beside"
+expect 'as well' 0 "$tw" emulate "$dir/beside/gemm_bias.sm_80.ptx" --bind=M=20 --bind=K=40
+verdict 'with the sizes that the code fixes' 'in_out "at M=20 K=40," && ! in_out WRONG'
 
 cat >"$dir/many.tl" <<'TL'
 Operator many

@@ -11,12 +11,29 @@ typedef struct Compiled {
     const Aff *const *dims;
 } Compiled;
 
+/* Whether the tensor was compiled as the definition has it, dimension by dimension; code may see it in another shape. */
+static bool is_seen_alike(const Compiled *compiled, const Stmt *tensor)
+{
+    int64_t size;
+
+    for (int d = 0; d < compiled->rank && compiled->rank == tensor->n_shape; d++) {
+        const Expr *dim = tensor->shape[d];
+        bool known = aff_is_const(compiled->dims[d], &size);
+
+        if (dim->kind == EXPR_NAME && !known && compiled->dims[d]->kind != AFF_SYM)
+            return false;
+        if (dim->kind == EXPR_INT && known && dim->i != size)
+            return false;
+    }
+    return compiled->rank == tensor->n_shape;
+}
+
 /* Of a dimension that the definition only names; what was set stays. */
 static void take_sizes(Chain *chain, const Compiled *compiled, const Stmt *tensor)
 {
     int64_t size;
 
-    for (int d = 0; d < compiled->rank && compiled->rank == tensor->n_shape; d++)
+    for (int d = 0; d < compiled->rank && is_seen_alike(compiled, tensor); d++)
         if (tensor->shape[d]->kind == EXPR_NAME && aff_is_const(compiled->dims[d], &size) &&
             !settings_find(&chain->own, tensor->shape[d]->name))
             settings_put(chain->arena, &chain->own,
@@ -38,11 +55,11 @@ static void take_types(Chain *chain, const Compiled *compiled, int n)
         vec_push(chain->arena, &chain->types, ((TensorType){compiled[i].name, compiled[i].dtype}));
 }
 
-static bool define_as(Chain *chain, const Compiled *compiled, int n, const Source *against)
+/* typed: the type of tensors that name none is known. */
+static bool define_as(Chain *chain, const Compiled *compiled, int n, const Source *definition, bool typed)
 {
-    const Program *program = lang_parse(chain->arena, chain->syms, against, diags_new(chain->arena, against));
+    const Program *program = lang_parse(chain->arena, chain->syms, definition, diags_new(chain->arena, definition));
     const Unit *unit = program_unit(program, UNIT_OPERATOR);
-    bool typed = false;
 
     take_types(chain, compiled, n);
     for (int i = 0; unit && i < unit->body.len; i++) {
@@ -55,7 +72,7 @@ static bool define_as(Chain *chain, const Compiled *compiled, int n, const Sourc
             take_type(chain, &compiled[k], s, &typed);
         }
     }
-    return chain_define(chain, against);
+    return chain_define(chain, definition);
 }
 
 /* ---- code, tile IR ------------------------------------------------------------------- */
@@ -70,7 +87,7 @@ bool chain_define_from_tile(Chain *chain, const TileProgram *tile, const Source 
 
         compiled[i] = (Compiled){t->name, t->dtype, t->rank, t->dims};
     }
-    return define_as(chain, compiled, n, against);
+    return define_as(chain, compiled, n, against, false);
 }
 
 /* ---- a PTX file ----------------------------------------------------------------------- */
@@ -110,9 +127,6 @@ bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against)
     str_add(&text, abi->definition ? abi->definition : "");
     for (int i = 0; !against && i < chain->own.list.len; i++)
         chain->own.list.data[i].used = true; /* one may be of a Kernel that stood beside it */
-    if (!against) {
-        take_types(chain, compiled, abi->tensors.len);
-        return chain_define(chain, chain_text(chain, "the definition in the PTX file", &text));
-    }
-    return define_as(chain, compiled, abi->tensors.len, against);
+    return define_as(chain, compiled, abi->tensors.len, against ? against : chain_text(chain, "the definition in the PTX file", &text),
+                     against == NULL);
 }

@@ -114,7 +114,7 @@ int cmd_compile(Session *s)
         return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
-    status = session_against(s, chain, source); /* the kernel must agree with it: it goes into the PTX's head */
+    status = session_against(s, chain, source, true); /* the kernel must agree with it: it goes into the PTX's head */
     if (status)
         return status;
     chain->keep_snapshots = dump != NULL;

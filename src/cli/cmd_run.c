@@ -208,7 +208,7 @@ int cmd_run(Session *s)
     chain = session_chain(s);
     if (!chain)
         return EXIT_USAGE;
-    status = session_against(s, chain, source);
+    status = session_against(s, chain, source, false);
     if (status)
         return status;
     switch (artefact_of(source)) {

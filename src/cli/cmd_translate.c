@@ -112,7 +112,7 @@ int cmd_translate(Session *s)
     chain = session_chain(s);
     if (!chain)
         return EXIT_USAGE;
-    status = session_against(s, chain, source);
+    status = session_against(s, chain, source, true);
     if (status)
         return status;
     if (!session_lower(chain, source) || !chain_translate(chain))

@@ -29,14 +29,22 @@ Chain *session_chain(Session *s)
     return chain;
 }
 
-int session_against(Session *s, Chain *chain, const Source *compiled)
+static bool is_definition_and_code(Session *s, const Source *source)
 {
-    Source *source;
+    const Program *program = artefact_of(source) == ARTEFACT_TL ? lang_parse(s->arena, s->syms, source, diags_new(s->arena, source)) : NULL;
+
+    return program && program_unit(program, UNIT_OPERATOR) && program_unit(program, UNIT_KERNEL);
+}
+
+int session_against(Session *s, Chain *chain, const Source *compiled, bool beside)
+{
+    const Source *source = beside && !s->options.against && is_definition_and_code(s, compiled) ? compiled : NULL;
     Chain *quiet;
 
-    if (!s->options.against)
+    if (!s->options.against && !source)
         return EXIT_DONE;
-    source = session_read_path(s, s->options.against);
+    if (!source)
+        source = session_read_path(s, s->options.against);
     if (!source)
         return EXIT_LACKS;
     quiet = chain_like(s->arena, chain, diags_new(s->arena, compiled));

@@ -32,6 +32,9 @@ const char *formula_text(Suggester *s, const char *result, const Expr *e, const 
 /* Likewise where so many names more are tiles, with another word than `part` for what steps give. */
 const char *formula_text_of(Suggester *s, const char *result, const Expr *e, const char *indent, const char *const *tiles, int n, const char *part);
 
+/* propose_notation.c: a line in the notation of other languages as TL's; itself, where there is nothing to change. */
+const char *notation_plain(Suggester *s, const char *line);
+
 /* propose_functions.c: functions of other languages as formulas of what there is; NULL: that is too long. */
 const char *functions_expanded(Suggester *s, const char *text);
 

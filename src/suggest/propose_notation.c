@@ -298,17 +298,24 @@ static void functions(Line *l)
 
 /* ---- the line -------------------------------------------------------------------------------------- */
 
-bool propose_notation(Suggester *s)
+const char *notation_plain(Suggester *s, const char *line)
 {
     static void (*const rules[])(Line *l) = {bases, constants, casts, coordinates, chosen_in_c, chosen_in_python,
                                              bits, comparisons, absolute_values, methods, functions, elements};
+    Line l = {s, line};
+
+    for (size_t i = 0; i < TW_COUNT(rules) && strlen(l.text) < LONGEST_LINE; i++)
+        rules[i](&l);
+    return l.text;
+}
+
+bool propose_notation(Suggester *s)
+{
     Span line = form_line(s);
-    const char *was = arena_strndup(s->arena, s->source->text + line.start, (size_t)(line.end - line.start));
+    const char *was = arena_strndup(s->arena, s->source->text + line.start, (size_t)(line.end - line.start)), *text;
 
     if (!s->unit || strlen(was) >= LONGEST_LINE)
         return false;
-    Line l = {s, form_plain(s, line)};
-    for (size_t i = 0; i < TW_COUNT(rules) && strlen(l.text) < LONGEST_LINE; i++)
-        rules[i](&l);
-    return strcmp(l.text, was) != 0 && suggest_edit(s, line, l.text, "which is written so here");
+    text = notation_plain(s, form_plain(s, line));
+    return strcmp(text, was) != 0 && suggest_edit(s, line, text, "which is written so here");
 }

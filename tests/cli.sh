@@ -195,6 +195,8 @@ expect 'a bound on the work of a definition' 1 "$tw" run ops/gemm.tl --bind M=10
 verdict 'says so as well' 'in_err "--steps=0"'
 expect 'before it asks for memory' 1 timeout 10 "$tw" run ops/gemm.tl --bind M=100000 --bind N=100000 --bind K=100000
 verdict 'of any size' 'in_err "--steps=0"'
+printf 'Operator norm\n  Input X (B, G, C, L)\n  Output Y (B, G, C, L)\n  Compute Reshape X and get F (B, G, C * L)\n  Compute Softmax F and get N\n  Compute Reshape N and get Y (B, G, C, L)\nend\n' >"$dir/groups.tl"
+expect 'sizes that nobody gave are small enough' 0 timeout 60 "$tw" run "$dir/groups.tl"
 expect 'is no TL' 2 "$tw" fmt "$dir/stage.tile"
 verdict 'but runs' 'in_err "is tile IR"'
 expect 'a name that tile IR does not know' 2 "$tw" run "$dir/stage.tile" --bind=zork=3

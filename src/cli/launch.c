@@ -3,8 +3,8 @@
 
 enum { TILED_DEFAULT = 200, OTHER_DEFAULT = 2, TRIED_TILE = 8, MOST_COUNT = 128 };
 
-/* Multiplications and additions of a shape that nobody chose. */
-static const double MOST_WORK = 4e9;
+/* Multiplications and additions, and elements, of a shape that nobody chose. */
+static const double MOST_WORK = 4e9, MOST_ELEMENTS = 3e7;
 
 bool launch_parse(Session *s, const char *option, const char *const *words, int n, LaunchShape *shape)
 {
@@ -126,12 +126,17 @@ static void settle_counts(Session *s, const Def *def, LaunchShape *shape, const 
             }
 }
 
-/* Of many tiled dimensions left open, defaults that are less, until what is multiplied takes seconds on a CPU, not hours. */
+static bool is_heavy(Session *s, const Def *def, const LaunchShape *shape)
+{
+    return ref_flops(s->arena, def, shape->data, shape->len) > MOST_WORK || ref_elements(s->arena, def, shape->data, shape->len) > MOST_ELEMENTS;
+}
+
+/* Of many tiled dimensions left open, defaults that are less, until it takes seconds on a CPU, not hours. */
 static void lighten(Session *s, const Def *def, const LaunchShape *shape, const bool *is_default)
 {
     static const int less[] = {TILED_DEFAULT, 65, 24, 9};
 
-    for (size_t k = 1; k < TW_COUNT(less) && ref_flops(s->arena, def, shape->data, shape->len) > MOST_WORK; k++)
+    for (size_t k = 1; k < TW_COUNT(less) && is_heavy(s, def, shape); k++)
         for (int i = 0; i < shape->len; i++)
             if (is_default[i] && shape->data[i].value == less[k - 1])
                 shape->data[i].value = less[k];

@@ -187,3 +187,23 @@ double ref_flops(Arena *arena, const Def *def, const RefBinding *bindings, int n
             total += gemm_flops(&c, def->ops.data[i]);
     return total;
 }
+
+double ref_elements(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings)
+{
+    Counter c = {.ref = {.arena = arena, .def = def}};
+    double total = 0;
+    const char *error;
+
+    if (!bind_symbols(&c.ref, bindings, n_bindings, NULL, &error))
+        return 0;
+    for (int i = 0; i < def->values.len; i++) {
+        const DefValue *v = def->values.data[i];
+        int64_t dims[8];
+        double count = bind_dims(&c.ref, v, dims, &error) ? 1 : 0;
+
+        for (int d = 0; d < v->rank && count > 0; d++)
+            count *= (double)dims[d];
+        total += count;
+    }
+    return total;
+}

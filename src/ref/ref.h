@@ -51,6 +51,8 @@ const double *ref_row(Ref *ref, int output, const int64_t *lead);
 /* Floating-point operations of the GEMMs, without what masks make needless
  * (2 (Dqk + Dv) for each live score); 0 when a dimension is missing. */
 double ref_flops(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings);
+/* Elements of all tensors, those that are computed on the way included; 0 when a dimension is missing. */
+double ref_elements(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings);
 /* Bytes kept at most for intermediate rows (default 1 GiB). */
 void ref_cache_limit(Ref *ref, size_t bytes);
 

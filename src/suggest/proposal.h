@@ -94,7 +94,7 @@ Proposal propose_compound, propose_nothing, propose_transposed, propose_running_
 /* propose_sorted.c */
 Proposal propose_sorted;
 /* propose_indexed.c */
-Proposal propose_indexed, propose_places_of_letters;
+Proposal propose_indexed, propose_places_of_letters, propose_only_place;
 /* propose_notation.c */
 Proposal propose_notation;
 /* propose_unread.c */

@@ -276,18 +276,36 @@ bool propose_indexed(Suggester *s)
     return false;
 }
 
-/* Letters in a Define that nothing declares. */
+/* The Define that the diagnostic is of, in a definition; NULL: there is none. */
+static const Stmt *define_at_hand(const Suggester *s)
+{
+    return s->stmt && s->unit && s->unit->kind == UNIT_OPERATOR && s->stmt->kind == STMT_COMPUTE && s->stmt->value ? s->stmt : NULL;
+}
+
+static const char *text_of_value(Suggester *s, const Stmt *stmt)
+{
+    return arena_strndup(s->arena, s->source->text + stmt->value->span.start, (size_t)(stmt->value->span.end - stmt->value->span.start));
+}
+
+/* Letters that nothing declares. */
 bool propose_places_of_letters(Suggester *s)
 {
-    const Stmt *stmt = s->stmt && s->unit && s->unit->kind == UNIT_OPERATOR && s->stmt->kind == STMT_COMPUTE && s->stmt->value ? s->stmt : NULL;
+    const Stmt *stmt = define_at_hand(s);
     Cuts cuts = cuts_of(s);
     Letters letters = {0};
-    const char *text, *places;
+    const char *places;
 
     if (!stmt)
         return false;
     find_letters(&cuts, stmt->value, &letters);
-    text = arena_strndup(s->arena, s->source->text + stmt->value->span.start, (size_t)(stmt->value->span.end - stmt->value->span.start));
-    places = letters.n ? with_places(s, &letters, stmt->shape, stmt->n_shape, text) : NULL;
+    places = letters.n ? with_places(s, &letters, stmt->shape, stmt->n_shape, text_of_value(s, stmt)) : NULL;
     return places && suggest_edit(s, stmt->value->span, places, "the element's own places");
+}
+
+/* `row` of what has one dimension: its elements lie side by side. */
+bool propose_only_place(Suggester *s)
+{
+    const Stmt *stmt = define_at_hand(s);
+
+    return stmt && stmt->n_shape == 1 && suggest_edit(s, stmt->value->span, suggest_words(s, text_of_value(s, stmt), "row", "col"), "its one dimension is along a row");
 }

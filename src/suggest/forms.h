@@ -35,6 +35,9 @@ const char *formula_text_of(Suggester *s, const char *result, const Expr *e, con
 /* propose_notation.c: a line in the notation of other languages as TL's; itself, where there is nothing to change. */
 const char *notation_plain(Suggester *s, const char *line);
 
+/* propose_einsum.c: each einsum of one or two matrices as a product, with `@`. */
+const char *einsum_products(Suggester *s, const char *text);
+
 /* propose_functions.c: functions of other languages as formulas of what there is; NULL: that is too long. */
 const char *functions_expanded(Suggester *s, const char *text);
 

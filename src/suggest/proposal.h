@@ -93,6 +93,8 @@ Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_over_rows;
 /* propose_sorted.c */
 Proposal propose_sorted;
+/* propose_einsum.c */
+Proposal propose_einsum;
 /* propose_indexed.c */
 Proposal propose_indexed, propose_places_of_letters, propose_only_place;
 /* propose_notation.c */

@@ -305,7 +305,7 @@ static const char *operation_name(const Expr *call)
 {
     static const struct { const char *name; OpId op; } rows[] = {{"max", OP_ROW_MAX}, {"amax", OP_ROW_MAX}, {"reduce_max", OP_ROW_MAX},
         {"sum", OP_ROW_SUM}, {"reduce_sum", OP_ROW_SUM}, {"min", OP_ROW_MIN}, {"mean", OP_ROW_MEAN}};
-    static const struct { const char *name; OpId op; } others[] = {{"maximum", OP_MAX}, {"minimum", OP_MIN}, {"dot", OP_GEMM}};
+    static const struct { const char *name; OpId op; } others[] = {{"maximum", OP_MAX}, {"minimum", OP_MIN}, {"dot", OP_GEMM}, {"bmm", OP_GEMM}, {"mm", OP_GEMM}};
     OpId op;
 
     for (size_t i = 0; call->n_args == 1 && i < TW_COUNT(rows); i++)
@@ -529,6 +529,9 @@ bool propose_formula(Suggester *s)
     const char *text = form_plain(s, form_line(s));
     Holes holes;
 
+    if (strlen(text) <= FORM_LONGEST && form_match("Compute Einsum $E and get $c", text, &holes))
+        text = form_filled(s, "$c = einsum($E)", text, &holes);
+    text = einsum_products(s, text);
     for (size_t i = 0; s->unit && strlen(text) <= FORM_LONGEST && i < TW_COUNT(lines); i++) {
         const char *result, *what;
         const Expr *e, *sum;

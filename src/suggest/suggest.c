@@ -9,8 +9,8 @@ typedef struct Row {
 } Row;
 
 static const Row TABLE[] = {
-    {TW0101, {propose_notation, propose_times, propose_brace, propose_form, propose_formula}},
-    {TW0102, {propose_size_of_position, propose_top, propose_copy_of_each, propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_moved, propose_form, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_notation, propose_line_removal}},
+    {TW0101, {propose_einsum, propose_notation, propose_times, propose_brace, propose_form, propose_formula}},
+    {TW0102, {propose_einsum, propose_size_of_position, propose_top, propose_copy_of_each, propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_moved, propose_form, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_notation, propose_line_removal}},
     {TW0103, {propose_parts}},
     {TW0104, {propose_largest}},
     {TW0105, {propose_end}},
@@ -27,7 +27,7 @@ static const Row TABLE[] = {
     {TW0230, {propose_notation, propose_places_of_letters, propose_letters, propose_usual, propose_nearest, propose_get, propose_unused, propose_no_loop, propose_dimension, propose_no_axis, propose_launch_number}},
     {TW0231, {propose_own_output, propose_bound, propose_removal}},
     {TW0232, {propose_no_loop, propose_without_space, propose_removal}},
-    {TW0233, {propose_formula_of_function, propose_notation, propose_over_rows, propose_rounding, propose_bound, propose_moved_define, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_sorted, propose_nothing, propose_compound, propose_nearest, propose_joined, propose_transposed, propose_running_sum, propose_reduction, propose_form}},
+    {TW0233, {propose_einsum, propose_formula_of_function, propose_notation, propose_over_rows, propose_rounding, propose_bound, propose_moved_define, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_sorted, propose_nothing, propose_compound, propose_nearest, propose_joined, propose_transposed, propose_running_sum, propose_reduction, propose_form}},
     {TW0234, {propose_operand, propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
     {TW0235, {propose_only_place, propose_notation, propose_not_dimension, propose_bound, propose_masked, propose_split_operand, propose_computed, propose_form, propose_formula, propose_compound, propose_multiply}},
     {TW0236, {propose_form, propose_own_output, propose_to_output, propose_own_name}},

@@ -901,6 +901,46 @@ static void verifier_tables(void **state)
     assert_int_equal(f->diags->list.data[0].code, TW0757);
 }
 
+/* A workspace of places, which the kernel behind looks up; it says nothing in the kernel that writes it, nor of a workspace without places. */
+static const char LISTED[] =
+    "program p\n"
+    "tensor X (4, 16) fp32 in\n"
+    "tensor Y (4, 16) fp32 out\n"
+    "workspace List (4) int32 in out places 0..3\n"
+    "\n"
+    "kernel lists grid(m: 1) warps 1 {\n"
+    "  %l = index 3 - col : fp32<1x4>\n"
+    "  %i = cast %l : int32<1x4>\n"
+    "  store %i, List[0 : cols]\n"
+    "}\n"
+    "\n"
+    "kernel copies grid(m: 4) warps 1 {\n"
+    "  %x = load X[List[m] : rows, 0 : cols] : fp32<1x16>\n"
+    "  %y = mask %x where List[m] + col < 9 else -1 : fp32<1x16>\n"
+    "  store %y, Y[m : rows, 0 : cols]\n"
+    "}\n";
+
+static void places_in_a_workspace_are_looked_up_behind(void **state)
+{
+    Fixture *f = *state;
+    Tensor *x = new_tensor(f, DT_F32, 2, 4, 16), *y = new_tensor(f, DT_F32, 2, 4, 16), *list = new_tensor(f, DT_I32, 1, 4, 1), *tensors[] = {x, y, list};
+    for (int i = 0; i < 64; i++) ((float *)x->data)[i] = (float)i;
+    TileRun run = {.tensors = tensors};
+    const char *error = NULL;
+    if (!tile_run(f->arena, parse_good(f, LISTED), &run, &error)) fail_msg("%s", error);
+    for (int i = 0; i < 64; i++) assert_true(((float *)y->data)[i] == (float)(3 - i / 16 + i % 16 < 9 ? (3 - i / 16) * 16 + i % 16 : -1));
+
+    rejects(f, edit(f, LISTED, "  %l = index 3 - col", "  %l = index 3 - col * List[0]"), TW0757);
+    rejects(f, edit(f, LISTED, "  %l = index 3 - col", "  %t = load X[List[0] : rows, 0 : cols] : fp32<1x16>\n  %l = index 3 - col"), TW0757);
+    rejects(f, edit(f, LISTED, "List[m] + col < 9", "List[col] + col < 4"), TW0757);
+    rejects(f, edit(f, LISTED, "Y[m : rows", "Y[List[m] : rows"), TW0757);
+    static const char *const broken[] = {" places", " places 0", " places 0..", ""};
+    for (size_t i = 0; i < TW_COUNT(broken); i++) {
+        assert_null(parse(f, edit(f, LISTED, " places 0..3", broken[i])));
+        assert_int_equal(f->diags->list.data[0].code, TW0751);
+    }
+}
+
 static void verifier_levels(void **state)
 {
     Fixture *f = *state;
@@ -1303,6 +1343,7 @@ int main(void)
         TEST(names_are_of_one_tensor_and_one_kernel),
         TEST(verifier_levels),
         TEST(verifier_tables),
+        TEST(places_in_a_workspace_are_looked_up_behind),
         TEST(verifier_rings),
         TEST(verifier_storage),
         TEST(verifier_layouts),

@@ -606,18 +606,6 @@ static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
     }
 }
 
-/* Reads what elements say that an expression is made of. */
-static void look_up(Emitter *e, const Aff *a)
-{
-    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || !aff_uses_kind(a, AFF_TABLE)) return;
-    if (a->kind == AFF_AT) {
-        ix_value(e, a);
-        return;
-    }
-    look_up(e, a->a);
-    look_up(e, a->b);
-}
-
 /* Whether what elements say of a row's place is the same in every turn, so that ptxas keeps the place. */
 static bool stays(Emitter *e, const TileOp *row)
 {
@@ -654,7 +642,7 @@ static void copy_looked_up(Emitter *e, const Chunks *c, LanePlace *place)
         int to = from + AHEAD < down ? from + AHEAD : down;
         for (int step = from; step < to; step++) {
             TileOp row = of_step(e, c, step);
-            for (int d = 0; d < row.tensor->rank; d++) look_up(e, row.coords[d]);
+            for (int d = 0; d < row.tensor->rank; d++) ix_look_up(e, row.coords[d]);
         }
         copy_each_row(e, c, from, to, place);
     }

@@ -155,6 +155,13 @@ static void set_levels(Emitter *e, const TileBlock *body)
     for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
 }
 
+/* Elements that say of masks' tiles where they lie are read as the turn begins: they are there when its products are. */
+static void look_up_places(Emitter *e, const TileBlock *body)
+{
+    for (int i = 0; i < body->ops.len; i++)
+        if (body->ops.data[i]->kind == TILE_MASK) ix_look_up(e, body->ops.data[i]->cond);
+}
+
 /* An iteration, in a scope of its own. */
 static void iteration(Emitter *e, const TileOp *op, const char *number)
 {
@@ -170,6 +177,7 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     CopierTurn copier = co_enter(e, op);
     e->loops++;
     if (op->unroll <= 1) rv_vote_ahead(e, op->regions[0]);
+    look_up_places(e, op->regions[0]);
     kn_block(e, op->regions[0]);
     e->loops--;
     e->turn = turn;

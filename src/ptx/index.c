@@ -261,6 +261,17 @@ const char *ix_value(Emitter *e, const Aff *a)
     return em_name(e, REG_R, reg);
 }
 
+void ix_look_up(Emitter *e, const Aff *a)
+{
+    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || !aff_uses_kind(a, AFF_TABLE)) return;
+    if (a->kind == AFF_AT) {
+        ix_value(e, a);
+        return;
+    }
+    ix_look_up(e, a->a);
+    ix_look_up(e, a->b);
+}
+
 const char *ix_wide(Emitter *e, const Aff *a)
 {
     int64_t number;

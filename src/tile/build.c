@@ -81,12 +81,13 @@ TileBlock *tile_block_new(TileProgram *program)
 
 bool tile_is_table(const TileTensor *tensor)
 {
-    return !dtype_is_float(tensor->dtype) && !tensor->written && tensor->rank > 0;
+    return !dtype_is_float(tensor->dtype) && (!tensor->written || tensor->holds_places) && tensor->rank > 0;
 }
 
 /* Elements of a table: of so many bits that fp64 holds their differences, and 0 outside of the tensor. */
 static AffSym *table_symbol(TileProgram *program, const TileTensor *t)
 {
+    if (t->holds_places) return aff_sym_new(program->aff, t->name, AFF_TABLE, t->least, t->most);
     bool truth = t->dtype == DT_BOOL;
     int64_t lo = truth ? 0 : (int64_t)dtype_round(t->dtype, -0x1p52), hi = truth ? 1 : (int64_t)dtype_round(t->dtype, 0x1p52);
     return aff_sym_new(program->aff, t->name, AFF_TABLE, lo, hi);

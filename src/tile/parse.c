@@ -785,6 +785,9 @@ static bool parse_tensor(Parser *p, bool workspace)
         return tile_parse_fail(p, "'%s' is not a dtype", dtype);
     t->read = parse_take(p, "in");
     t->written = parse_take(p, "out");
+    t->holds_places = workspace && parse_take(p, "places");
+    if (t->holds_places && (!parse_int(p, &t->least) || !parse_want(p, "..") || !parse_int(p, &t->most)))
+        return false;
     vec_push(p->arena, &p->program->tensors, t);
     return true;
 }

@@ -719,8 +719,10 @@ static void print_tensor(Printer *p, const TileTensor *t)
         str_add(p->out, i ? ", " : "");
         print_dim(p, t->dims[i], t->dim_names[i]);
     }
-    str_printf(p->out, ") %s%s%s\n", dtype_name(t->dtype), t->read ? " in" : "",
-               t->written ? " out" : "");
+    str_printf(p->out, ") %s%s%s", dtype_name(t->dtype), t->read ? " in" : "", t->written ? " out" : "");
+    if (t->holds_places)
+        str_printf(p->out, " places %lld..%lld", (long long)t->least, (long long)t->most);
+    str_addc(p->out, '\n');
 }
 
 static void print_symbols(Printer *p, const TileProgram *program)

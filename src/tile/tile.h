@@ -76,6 +76,8 @@ typedef struct TileTensor {
     const char *dim_names[TENSOR_MAX_RANK]; /* NULL: none */
     bool read, written;   /* neither yet, input, output, both: workspace or in-out */
     bool workspace;       /* allocated by the host for this program alone */
+    bool holds_places;    /* a workspace of integers, `least` to `most`, that kernels behind the one which writes it may read as a table */
+    int64_t least, most;
     int index;            /* position in program->tensors */
     const AffSym *table;  /* what expressions call it that read its elements; NULL: none does yet */
 } TileTensor;

@@ -213,21 +213,39 @@ static void forget_symbols(Verifier *v, int mark)
 
 static bool check_aff(Verifier *v, const TileOp *op, const Aff *a);
 
-/* Elements are read where a tile that comes from memory lies, and for the elements of an index: what flow,
- * conditions and storage are made of is read once (`scalar`). */
+static bool stores_to(const TileBlock *block, const TileTensor *t)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_STORE && op->tensor == t)
+            return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (stores_to(op->regions[r], t))
+                return true;
+    }
+    return false;
+}
+
+/* Elements are read where a tile that comes from memory lies, for the elements of an index, and for a mask, whose tile
+ * may lie where they say: what flow and storage are made of is read once (`scalar`). */
 static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
 {
     const AffSym *sym;
     const Aff *coords[AFF_MAX_COORDS];
     int n = aff_coords(a, &sym, coords);
     const TileTensor *t = tile_table_of(v->program, sym);
-    if (op->kind != TILE_LOAD && op->kind != TILE_COPY_ASYNC && op->kind != TILE_GATHER && op->kind != TILE_INDEX)
+    if (op->kind != TILE_LOAD && op->kind != TILE_COPY_ASYNC && op->kind != TILE_GATHER && op->kind != TILE_INDEX && op->kind != TILE_MASK)
         return verify_fail(v, TW0757, op, "elements of '%s' stand where no tile is brought from memory", sym->name);
     if (!t || !t->read || !tile_is_table(t) || t->rank != n)
         return verify_fail(v, TW0757, op, "'%s' is no tensor of integers of %d dimensions that is only read", sym->name, n);
-    for (int i = 0; i < n; i++)
+    if (t->written && stores_to(v->kernel->body, t))
+        return verify_fail(v, TW0757, op, "elements of '%s' are read in the kernel that writes them", sym->name);
+    for (int i = 0; i < n; i++) {
+        if (op->kind == TILE_MASK && aff_uses_place(coords[i]))
+            return verify_fail(v, TW0757, op, "an element of '%s' for each of the tile stands in a mask, not in an index", sym->name);
         if (!check_aff(v, op, coords[i]))
             return false;
+    }
     return true;
 }
 

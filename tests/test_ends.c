@@ -1,4 +1,5 @@
-/* test_ends.c: which loops run from the first to the last turn that a mask by data leaves, and what that changes.
+/* test_ends.c: which loops run from the first to the last turn that a mask by data leaves, or over a list of those turns, and
+ * what that changes.
  *
  * One loop with different masks, executed before and after the pass on documents of different lengths: the sums must be the
  * same to the last bit, and take less where turns are left out. */
@@ -18,6 +19,7 @@ static const char HEAD[] =
     "tensor Seg (n) int32 in\n"
     "tensor Far (n) int64 in\n"
     "tensor Keep (n, n) int32 in\n"
+    "tensor Small (n, n) int8 in\n"
     "tensor Y (_ = 3, q, _ = 1) fp32 out\n"
     "\n"
     "kernel flow grid(m: ceil(q / 32), h: 3) warps 2 {\n"
@@ -64,12 +66,18 @@ static const struct Case {
     {"turns that add something", "Seg[j * 16 + col] == Seg[m * 32 + row]", NULL, 1, false, false, 0},
 };
 
-static TileProgram *parse(Arena *arena, const struct Case *c)
+/* What leaves 0 of an element, of a mask on places or of the product. */
+static TileProgram *parse_choice(Arena *arena, const char *what, const char *places, int left, const char *choice)
 {
     Str text = str_new(arena);
-    if (c->places) str_printf(&text, "    %%M = mask %%S where %s else %d : fp32<32x16>\n", c->places, c->left);
-    str_printf(&text, "    %%C = index %s : fp32<32x16>\n    %%T = where %%C, %s, %%%d : fp32<32x16>\n%s", c->data, c->places ? "%M" : "%S", c->left, TAIL);
-    return parse_tail(arena, HEAD, str_text(&text), c->what);
+    if (places) str_printf(&text, "    %%M = mask %%S where %s else %d : fp32<32x16>\n", places, left);
+    str_printf(&text, "%s    %%T = where %%C, %s, %%%d : fp32<32x16>\n%s", choice, places ? "%M" : "%S", left, TAIL);
+    return parse_tail(arena, HEAD, str_text(&text), what);
+}
+
+static TileProgram *parse(Arena *arena, const struct Case *c)
+{
+    return parse_choice(arena, c->what, c->places, c->left, arena_printf(arena, "    %%C = index %s : fp32<32x16>\n", c->data));
 }
 
 static Tensor *made(Arena *arena, const TileTensor *t, const int64_t *dims)
@@ -84,15 +92,15 @@ static Tensor *made(Arena *arena, const TileTensor *t, const int64_t *dims)
 static double element(const TileTensor *t, const int64_t *at, double first, Rng *rng)
 {
     int64_t document = at[0] < 40 ? 0 : at[0] < 90 ? 1 : at[0] < 140 ? 2 : 3;
-    if (strcmp(t->name, "Keep") == 0) return (double)((at[0] + at[1]) % 2);
+    if (strcmp(t->name, "Keep") == 0 || strcmp(t->name, "Small") == 0) return (double)((at[0] + at[1]) % 2);
     return t->dtype == DT_BF16 ? rng_normal(rng) : t->dtype == DT_I64 ? 0x1p40 + (double)document : first + (double)document;
 }
 
-static Tensor *run(Arena *arena, const TileProgram *program, double first, double *work)
+static Tensor *run(Arena *arena, const TileProgram *program, double first, int64_t keys, double *work)
 {
     const char *error = NULL;
     Rng rng = {5};
-    int64_t dims[] = {ROWS, KEYS}, *values = arena_array(arena, int64_t, aff_sym_count(program->aff) + 1);
+    int64_t dims[] = {ROWS, keys}, *values = arena_array(arena, int64_t, aff_sym_count(program->aff) + 1);
     for (int i = 0; i < program->dims.len; i++) values[program->dims.data[i]->id] = dims[i];
     Tensor **tensors = arena_array(arena, Tensor *, program->tensors.len);
     Tensor *y = NULL;
@@ -114,27 +122,38 @@ static Tensor *run(Arena *arena, const TileProgram *program, double first, doubl
     return y;
 }
 
+static void expect_same(Arena *arena, const char *what, const TileProgram *before, const TileProgram *after, double first, int64_t keys, double *part)
+{
+    double all = 0, work = 0;
+    Tensor *want = run(arena, before, first, keys, &all), *got = run(arena, after, first, keys, &work);
+    for (int64_t h = 0; h < HEADS; h++)
+        for (int64_t row = 0; row < ROWS; row++) {
+            double w = tensor_get(want, (int64_t[]){h, row, 0}), g = tensor_get(got, (int64_t[]){h, row, 0});
+            if (w != g) fail_msg("%s: Y[%d, %d] is %g, must be %g", what, (int)h, (int)row, g, w);
+        }
+    *part = all > 0 ? work / all : 1;
+}
+
+static void expect_sound(Arena *arena, const char *what, TileProgram *program, Diags *diags)
+{
+    Str shown = str_new(arena);
+    if (tile_verify(program, diags)) return;
+    diags_text(diags, &shown);
+    fail_msg("%s: %s", what, str_text(&shown));
+}
+
 static void check(Arena *arena, const struct Case *c)
 {
     TileProgram *before = parse(arena, c), *after = parse(arena, c);
     Diags *diags = diags_new(arena, after->source);
-    Str shown = str_new(arena);
-    double all = 0, work = 0;
+    double part;
     assert_true(pass_ends(after, after->kernels.data[0], NULL, diags));
-    if (!tile_verify(after, diags)) {
-        diags_text(diags, &shown);
-        fail_msg("%s: %s", c->what, str_text(&shown));
-    }
+    expect_sound(arena, c->what, after, diags);
     if ((after->kernels.len == 2) != c->found) fail_msg("%s: ends are %sfound", c->what, c->found ? "not " : "");
     assert_true(pass_ends(after, after->kernels.data[after->kernels.len - 1], NULL, diags)); /* and not once more */
     assert_int_equal(after->kernels.len, c->found ? 2 : 1);
-    Tensor *want = run(arena, before, c->first, &all), *got = run(arena, after, c->first, &work);
-    for (int64_t h = 0; h < HEADS; h++)
-        for (int64_t row = 0; row < ROWS; row++) {
-            double w = tensor_get(want, (int64_t[]){h, row, 0}), g = tensor_get(got, (int64_t[]){h, row, 0});
-            if (w != g) fail_msg("%s: Y[%d, %d] is %g, must be %g", c->what, (int)h, (int)row, g, w);
-        }
-    if ((work < 0.85 * all) != c->less) fail_msg("%s: %g of work, of %g", c->what, work, all);
+    expect_same(arena, c->what, before, after, c->first, KEYS, &part);
+    if ((part < 0.85) != c->less) fail_msg("%s: %g of the work", c->what, part);
 }
 
 static void loops_run_where_data_leaves_something(void **state)
@@ -143,24 +162,118 @@ static void loops_run_where_data_leaves_something(void **state)
     for (size_t i = 0; i < TW_COUNT(CASES); i++) check(arena, &CASES[i]);
 }
 
+/* ---- lists ----------------------------------------------------------------------------------------------------- */
+
+/* Masks with holes, and by what a list of turns is found: one kernel ahead, two where tiles have many cells, none. Of how much work is
+ * left, an upper bound. */
+static const struct Listed {
+    const char *what, *choice, *places;
+    int ahead;
+    double part;
+} LISTED[] = {
+    {"blocks as large as tiles", "    %C = index Keep[m, j] == 1 : fp32<1x1>\n", NULL, 1, 0.6},
+    {"blocks as large as tiles, causal", "    %C = index Keep[m, j] == 1 : fp32<1x1>\n", "j * 16 + col <= m * 32 + row", 1, 0.3},
+    {"blocks of several tiles", "    %C = index Keep[m div 2, j div 4] == 1 : fp32<1x1>\n", NULL, 1, 0.6},
+    {"two blocks to a tile", "    %C = index Keep[m * 4 + row div 8, j * 2] == 1 : fp32<32x1>\n", NULL, 1, 2},
+    {"rows of blocks, with gaps", "    %C = index Keep[m * 4 + row div 16 * 2, j] == 1 : fp32<32x1>\n", NULL, 1, 0.6},
+    {"blocks that begin within a tile", "    %C = index Keep[(m * 32 + row + q - 95) div 32, j] == 1 : fp32<32x1>\n", NULL, 1, 2},
+    {"every other block, that begins within a tile", "    %C = index Keep[(m * 32 + row + q - 95) div 16 * 2, j] == 1 : fp32<32x1>\n", NULL, 1, 0.6},
+    {"blocks that begin at two places", "    %C = index Keep[(m * 32 + row + 5) div 16 * 2, j] == 1 and Keep[(m * 32 + row + 3) div 16 * 2, j] == 1 : fp32<32x1>\n", NULL, 2, 0.6},
+    {"many blocks to a tile", "    %C = index Keep[(m * 32 + row) div 3 * 2, (j * 16 + col) div 16] == 1 : fp32<32x16>\n", NULL, 2, 0.6},
+    {"elements of each head", "    %C = index Keep[m * 32 + row + h, j * 16 + col] == 1 : fp32<32x16>\n", NULL, 0, 2},
+    {"a table or a place", "    %C = index Keep[m, j] == 1 or j == 3 : fp32<1x1>\n", NULL, 1, 0.7},
+    {"a table and numbers of columns", "    %C = index Keep[m, j] == 1 and Seg[j * 16 + col] == 1048577 : fp32<1x16>\n", NULL, 2, 0.4},
+    {"a table without anything", "    %C = index Keep[m, j] == 7 : fp32<1x1>\n", NULL, 1, 0.2},
+    {"a table of all", "    %C = index Keep[m, j] >= 0 : fp32<1x1>\n", NULL, 1, 2},
+    {"bytes, as they are", "    %C = gather Small[m, j] : int8<1x1>\n", NULL, 1, 0.6},
+    {"bytes that are compared",
+     "    %G = gather Small[m, j] : int8<1x1>\n    %D = equal %G, %1 : fp32<1x1>\n    %E = index j != 4 : fp32<1x1>\n    %C = multiply %D, %E : fp32<1x1>\n", NULL, 1, 0.6},
+    {"bytes that are not",
+     "    %G = gather Small[m, j] : int8<1x1>\n    %D = equal %G, %1 : fp32<1x1>\n    %E = notequal %D, %1 : fp32<1x1>\n    %F = index j == 2 : fp32<1x1>\n    %C = max %E, %F : fp32<1x1>\n", NULL, 1, 0.7},
+};
+
+/* Of rows, of which a kernel ahead has whole parts at a time, too few and none. */
+static const int64_t LENGTHS[] = {KEYS, 5, 0, 1300};
+
+static TileProgram *listed(Arena *arena, TileProgram *program, const char *what, SchedValue asked, int ahead)
+{
+    Diags *diags = diags_new(arena, program->source);
+    program->kernels.data[0]->schedule.value[SCHED_ENDS] = asked;
+    assert_true(pass_ends(program, program->kernels.data[0], NULL, diags));
+    expect_sound(arena, what, program, diags);
+    if (program->kernels.len != 1 + ahead) fail_msg("%s: %d kernels ahead, must be %d", what, program->kernels.len - 1, ahead);
+    assert_true(pass_ends(program, program->kernels.data[program->kernels.len - 1], NULL, diags));
+    assert_int_equal(program->kernels.len, 1 + ahead);
+    return program;
+}
+
+static void loops_go_over_what_a_table_names(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    for (size_t i = 0; i < TW_COUNT(LISTED); i++) {
+        const struct Listed *c = &LISTED[i];
+        TileProgram *before = parse_choice(arena, c->what, c->places, 0, c->choice);
+        TileProgram *after = listed(arena, parse_choice(arena, c->what, c->places, 0, c->choice), c->what, SCHED_AUTO, c->ahead);
+        for (size_t k = 0; k < TW_COUNT(LENGTHS); k++) {
+            double part;
+            expect_same(arena, c->what, before, after, 0, LENGTHS[k], &part);
+            if (k == 0 && part > c->part) fail_msg("%s: %g of the work", c->what, part);
+        }
+    }
+}
+
+/* Whatever data decides; to look at every element is work as well. */
+static void any_data_can_be_listed(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    for (size_t i = 0; i < TW_COUNT(CASES); i++) {
+        const struct Case *c = &CASES[i];
+        bool told = !c->left && strcmp(c->what, "rows alone") != 0;
+        TileProgram *after = listed(arena, parse(arena, c), c->what, SCHED_ENDS_LISTED, told ? 2 : 0);
+        for (size_t k = 0; k < TW_COUNT(LENGTHS); k++) {
+            double part;
+            expect_same(arena, c->what, parse(arena, c), after, c->first, LENGTHS[k], &part);
+            if (k == 0 && c->less && part >= 1) fail_msg("%s: %g of the work", c->what, part);
+        }
+    }
+}
+
+/* The text of a program with a list is read back. */
+static void lists_have_a_text(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    TileProgram *program = listed(arena, parse_choice(arena, "text", NULL, 0, LISTED[0].choice), "text", SCHED_AUTO, 1);
+    Str text = str_new(arena), again = str_new(arena);
+    tile_print(&text, program);
+    const char *places = strstr(str_text(&text), " places 0..4194304\n");
+    assert_non_null(places);
+    const char *open = arena_strndup(arena, str_text(&text), (size_t)text.len - strlen("}\n"));
+    tile_print(&again, parse_tail(arena, open, "", "text"));
+    assert_string_equal(str_text(&text), str_text(&again));
+}
+
 static void it_can_be_asked_for(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
     static const struct { int of; SchedValue asked; int kernels; bool obeyed; } ASKED[] = {
-        {0, SCHED_ENDS_ALL, 1, true}, {0, SCHED_ENDS_FOUND, 2, true}, {12, SCHED_ENDS_FOUND, 1, false}};
+        {0, SCHED_ENDS_ALL, 1, true}, {0, SCHED_ENDS_FOUND, 2, true}, {0, SCHED_ENDS_LISTED, 3, true}, {12, SCHED_ENDS_FOUND, 1, false},
+        {12, SCHED_ENDS_LISTED, 3, true}, {17, SCHED_ENDS_LISTED, 1, false}};
     for (size_t i = 0; i < TW_COUNT(ASKED); i++) {
         TileProgram *program = parse(arena, &CASES[ASKED[i].of]);
         Diags *diags = diags_new(arena, program->source);
         program->kernels.data[0]->schedule.value[SCHED_ENDS] = ASKED[i].asked;
         assert_true(pass_ends(program, program->kernels.data[0], NULL, diags));
         assert_int_equal(program->kernels.len, ASKED[i].kernels);
-        assert_int_equal(pass_decided_all(program, diags), ASKED[i].obeyed);
+        assert_int_equal(pass_decided_all(program, diags) && diags->errors == 0, ASKED[i].obeyed);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(loops_run_where_data_leaves_something, setup, teardown),
-                                       cmocka_unit_test_setup_teardown(it_can_be_asked_for, setup, teardown)};
+                                       cmocka_unit_test_setup_teardown(it_can_be_asked_for, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(loops_go_over_what_a_table_names, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(any_data_can_be_listed, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(lists_have_a_text, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,16 @@
  *
  * So where a turn that keeps nothing changes nothing (mask.c), and the loop multiplies. Of what is read for each row
  * only the least and the greatest count, so that a column is looked at once, not for every row: turns may be found that
- * keep nothing after all, never too few. What is read by rows and columns together, as a table of blocks, is not looked at.
+ * keep nothing after all, never too few. What is read by rows and columns together, as a table of blocks, is not looked at: turns that
+ * it leaves are listed (listed.c).
  * Masks on places alone bound loops without all this (mask.c), here and there.
  */
 #include "pass/decide.h"
+#include "pass/ends.h"
+#include "pass/listed.h"
 #include "pass/passes.h"
 #include "pass/project.h"
+#include "pass/truth.h"
 
 enum {
     WARPS = 8,
@@ -31,9 +35,8 @@ enum {
 
 /* Numbers of fp32 in place of integers are off by less than this part of themselves, which the ends of ranges are given. */
 static const double WIDER = 0x1p-22;
-/* The first of no turns; minus that, the one behind the last. Elements of so many turns, and turns from the one to the other, are
- * numbers of 32 bits. */
-static const double FAR = 0x1p22;
+/* The first of no turns; minus that, the one behind the last. Turns from the one to the other are a number of 32 bits, too. */
+enum { FAR = LEAVE_MOST_TURNS };
 
 /* An element that is read for each row of a tile, whatever the column. */
 typedef struct Read {
@@ -43,6 +46,7 @@ typedef struct Read {
 } Read;
 
 typedef struct Ends {
+    Leaving left;
     TileProgram *program;
     TileKernel *kernel;         /* that has the loop */
     TileOp *loop;
@@ -51,23 +55,20 @@ typedef struct Ends {
     const AffSym *column;       /* counted over all turns */
     Read reads[MOST_READ];
     int n_reads;
-    VEC(const TileAxis *) axes; /* of its grid, that decide on the turns */
     TileTensor *first, *behind; /* an integer for each of their places */
 } Ends;
 
 /* ---- what a mask keeps, column by column -------------------------------------------------------------------- */
 
-/* The condition of `where index, x, number`, of which the index reads a tensor; NULL: it is no such choice. */
-static const Aff *data_of(const TileOp *op)
+const Aff *ends_data(TileProgram *program, const TileOp *op)
 {
     double number;
     if (op->kind != TILE_ELEMENT || op->op != OP_WHERE || !rw_number(op->args[2], &number)) return NULL;
-    const TileOp *index = op->args[0]->def;
-    return index && index->kind == TILE_INDEX && aff_uses_kind(index->index, AFF_TABLE) && aff_is_condition(index->index) ? index->index : NULL;
+    const Aff *data = truth_of(program, op->args[0]);
+    return data && aff_uses_kind(data, AFF_TABLE) ? data : NULL;
 }
 
-/* What the masks keep that the choice's elements went through, which leave the same number. */
-static const Aff *places_of(AffCtx *aff, const TileOp *choice)
+const Aff *ends_places(AffCtx *aff, const TileOp *choice)
 {
     double number = choice->args[2]->def->number;
     const Aff *places = aff_const(aff, 1);
@@ -118,7 +119,7 @@ static const Aff *by_columns(Ends *e, const Aff *cond)
 
 /* ---- which loops ------------------------------------------------------------------------------------------- */
 
-static bool is_known(const Aff *a)
+bool ends_is_known(const Aff *a)
 {
     return !aff_uses_kind(a, AFF_SCALAR) && !aff_uses_kind(a, AFF_WINDOW);
 }
@@ -128,102 +129,43 @@ static bool find(Ends *e)
 {
     const TileBlock *body = e->loop->regions[0];
     for (int i = 0; i < body->ops.len; i++) {
-        const Aff *data = data_of(body->ops.data[i]);
+        const Aff *data = ends_data(e->program, body->ops.data[i]);
         e->choice = body->ops.data[i];
         e->n_reads = 0;
-        if (!data || !is_known(data) || !find_reads(e, data) || mask_turns_count(e->program, e->kernel, e->loop, e->choice)) continue;
+        if (!data || !ends_is_known(data) || !find_reads(e, data) || mask_turns_count(e->program, e->kernel, e->loop, e->choice)) continue;
         const Aff *kept = by_columns(e, data);
         if (!aff_uses(kept, e->column)) continue;
-        e->kept = aff_and(e->program->aff, kept, by_columns(e, places_of(e->program->aff, e->choice)));
+        e->kept = aff_and(e->program->aff, kept, by_columns(e, ends_places(e->program->aff, e->choice)));
         return true;
     }
     return false;
 }
 
-static bool decides(const Ends *e, const AffSym *axis)
-{
-    bool read = aff_uses(e->kept, axis) || aff_uses(e->loop->lo, axis) || aff_uses(e->loop->hi, axis);
-    for (int i = 0; i < e->n_reads; i++) read |= aff_uses(e->reads[i].element, axis);
-    return read;
-}
-
-/* Finds the axes that decide. Says by how many blocks what is found is shared: those of other places along the other axes,
- * 0 for a number that only the launch knows. */
+/* By how many blocks the ends are shared. */
 static int64_t sharers(Ends *e)
 {
-    int64_t sharers = 1, extent;
-    e->axes.len = 0;
-    for (int i = 0; i < e->kernel->grid.len; i++) {
-        const TileAxis *axis = &e->kernel->grid.data[i];
-        if (decides(e, axis->sym)) vec_push(e->program->arena, &e->axes, axis);
-        else sharers *= aff_is_const(axis->extent, &extent) ? extent : 0;
-    }
-    return sharers;
+    const Aff *of[MOST_READ + 3] = {e->kept, e->loop->lo, e->loop->hi};
+    for (int i = 0; i < e->n_reads; i++) of[3 + i] = e->reads[i].element;
+    e->left = (Leaving){.program = e->program, .kernel = e->kernel, .loc = e->loop->loc};
+    return leave_find_axes(&e->left, of, 3 + e->n_reads);
 }
 
 static bool has_ends(Ends *e, TileOp *loop)
 {
-    int64_t lo, hi;
-    if (loop->kind != TILE_FOR || rw_work(loop->regions[0]) == 0 || !is_known(loop->lo) || !is_known(loop->hi)) return false;
-    if (aff_is_const(loop->lo, &lo) && aff_is_const(loop->hi, &hi) && hi - lo < 2) return false;
     e->loop = loop;
     e->column = aff_sym_new(e->program->aff, "column", AFF_DIM, 0, INT32_MAX);
     return find(e);
 }
 
+/* One that multiplies, in several turns that are known beforehand. */
+static bool may_be_found(const TileOp *loop)
+{
+    int64_t lo, hi;
+    if (loop->kind != TILE_FOR || rw_work(loop->regions[0]) == 0 || !ends_is_known(loop->lo) || !ends_is_known(loop->hi)) return false;
+    return !aff_is_const(loop->lo, &lo) || !aff_is_const(loop->hi, &hi) || hi - lo >= 2;
+}
+
 /* ---- the kernel ahead ------------------------------------------------------------------------------------- */
-
-static const char *fresh(const Ends *e, const char *end)
-{
-    const char *name = arena_printf(e->program->arena, "%s_%s", e->kernel->name, end);
-    for (bool taken = true; taken;) {
-        taken = tile_tensor(e->program, name) != NULL;
-        for (int k = 0; k < e->program->kernels.len && !taken; k++) taken = strcmp(e->program->kernels.data[k]->name, name) == 0;
-        if (taken) name = arena_printf(e->program->arena, "%s_", name);
-    }
-    return name;
-}
-
-static TileTensor *workspace(Ends *e, const char *name)
-{
-    TileTensor *t = arena_new_of(e->program->arena, TileTensor);
-    *t = (TileTensor){.name = fresh(e, name), .dtype = DT_I32, .rank = e->axes.len ? e->axes.len : 1, .read = true, .written = true, .workspace = true,
-                      .index = e->program->tensors.len};
-    t->dims[0] = aff_const(e->program->aff, 1); /* of all blocks together */
-    for (int i = 0; i < e->axes.len; i++) t->dims[i] = e->axes.data[i]->extent;
-    vec_push(e->program->arena, &e->program->tensors, t);
-    return t;
-}
-
-/* Where a block has its integer. */
-static void at_place(const Ends *e, TileOp *op, TileTensor *t)
-{
-    op->tensor = t;
-    op->coords = arena_array(e->program->arena, const Aff *, t->rank);
-    op->coords[0] = aff_const(e->program->aff, 0);
-    for (int i = 0; i < e->axes.len; i++) op->coords[i] = aff_of(e->program->aff, e->axes.data[i]->sym);
-    op->col_dim = t->rank - 1;
-    op->row_dim = t->rank - 2;
-}
-
-static TileValue *index_of(Rewriter *rw, const Aff *index, int cols)
-{
-    TileType type = tile_type(DT_F32, 1, cols, SPACE_REGISTER);
-    TileOp *op = rw_insert(rw, TILE_INDEX, 0, NULL, 1, &type);
-    op->index = index;
-    return op->results[0];
-}
-
-static TileValue *as_integer(Rewriter *rw, TileValue *v)
-{
-    TileType type = tile_type(DT_I32, 1, 1, SPACE_REGISTER);
-    return rw_insert(rw, TILE_CAST, 1, &v, 1, &type)->results[0];
-}
-
-static void scalar(Rewriter *rw, TileValue *v, const AffSym *sym)
-{
-    rw_insert(rw, TILE_SCALAR, 1, &v, 0, NULL)->var = sym;
-}
 
 /* A number that no integer of a row is above, though they were rounded to fp32. */
 static TileValue *bound(Rewriter *rw, TileValue *v)
@@ -240,16 +182,16 @@ static void find_range(Ends *e, Rewriter *rw, const Read *r)
 {
     AffCtx *aff = e->program->aff;
     const Aff *last = aff_const(aff, e->choice->results[0]->type.rows - 1), *along = aff_min(aff, aff_of(aff, e->program->col), last);
-    TileValue *v = index_of(rw, aff_subst(aff, r->element, e->program->row, along), COLUMNS);
-    scalar(rw, as_integer(rw, bound(rw, v)), r->most);
+    TileValue *v = leave_index(rw, aff_subst(aff, r->element, e->program->row, along), 1, COLUMNS);
+    leave_scalar(rw, leave_integers(rw, bound(rw, v)), r->most);
     TileValue *negated = bound(rw, rw_unary(rw, OP_NEGATE, v));
-    scalar(rw, as_integer(rw, rw_unary(rw, OP_NEGATE, negated)), r->least);
+    leave_scalar(rw, leave_integers(rw, rw_unary(rw, OP_NEGATE, negated)), r->least);
 }
 
 /* The greatest number so far, of columns that are kept. */
 static TileValue *greater(Rewriter *rw, TileValue *before, TileValue *kept, const Aff *number)
 {
-    TileValue *at = index_of(rw, number, before->type.cols), *none = rw_fill(rw, -1.0 / 0.0), *args[] = {kept, at, none};
+    TileValue *at = leave_index(rw, number, 1, before->type.cols), *none = rw_fill(rw, -1.0 / 0.0), *args[] = {kept, at, none};
     TileValue *now = rw_element(rw, OP_WHERE, 3, args);
     return rw_binary(rw, OP_MAX, before, now);
 }
@@ -270,7 +212,7 @@ static TileOp *find_turns(Ends *e, Rewriter *rw)
         vec_push(e->program->arena, &body->params, tile_value_new(e->program, rw->kernel, none[i]->type, i ? "behind" : "first"));
     const Aff *column = aff_add(aff, begin, aff_add(aff, aff_scale(aff, aff_of(aff, loop->var), COLUMNS), aff_of(aff, e->program->col)));
     const Aff *kept = aff_and(aff, aff_lt(aff, column, end), aff_subst(aff, e->kept, e->column, column)), *turn = aff_div(aff, column, width);
-    TileValue *keeps = index_of(&in, kept, COLUMNS);
+    TileValue *keeps = leave_index(&in, kept, 1, COLUMNS);
     TileValue *now[2];
     now[0] = greater(&in, body->params.data[0], keeps, aff_scale(aff, turn, -1));
     now[1] = greater(&in, body->params.data[1], keeps, aff_offset(aff, turn, 1));
@@ -285,69 +227,54 @@ static TileValue *last_of(Rewriter *rw, TileValue *v)
     return rw_binary(rw, OP_MAX, last, none);
 }
 
-static void leave(Ends *e, Rewriter *rw, TileValue *v, TileTensor *to)
+static void make_kernel_ahead(Ends *e)
 {
-    TileValue *integer = as_integer(rw, v);
-    at_place(e, rw_insert(rw, TILE_STORE, 1, &integer, 0, NULL), to);
-}
-
-static TileKernel *kernel_ahead(Ends *e)
-{
-    TileKernel *kernel = tile_kernel_new(e->program, fresh(e, "ends"));
-    kernel->loc = e->kernel->loc;
-    kernel->warps = kernel->warps_n = WARPS;
-    for (int i = 0; i < e->axes.len; i++)
-        vec_push(e->program->arena, &kernel->grid, (TileAxis){.sym = e->axes.data[i]->sym, .extent = e->axes.data[i]->extent});
+    Leaving *l = &e->left;
+    TileTensor *first = leave_workspace(l, "first", NULL), *behind = leave_workspace(l, "behind", NULL);
+    TileKernel *kernel = leave_kernel(l, "ends", WARPS);
     Rewriter rw = {e->program, kernel, kernel->body, 0, e->loop->loc};
     for (int i = 0; i < e->n_reads; i++) find_range(e, &rw, &e->reads[i]);
     TileOp *turns = find_turns(e, &rw);
-    leave(e, &rw, rw_unary(&rw, OP_NEGATE, last_of(&rw, turns->results[0])), e->first);
-    leave(e, &rw, last_of(&rw, turns->results[1]), e->behind);
-    return kernel;
+    leave(l, &rw, rw_unary(&rw, OP_NEGATE, last_of(&rw, turns->results[0])), first, NULL);
+    leave(l, &rw, last_of(&rw, turns->results[1]), behind, NULL);
+    e->first = first;
+    e->behind = behind;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
 
-/* The integer that the kernel ahead left for this block. */
-static const Aff *read_back(Ends *e, Rewriter *rw, TileTensor *from)
-{
-    TileType type = tile_type(DT_I32, 1, 1, SPACE_REGISTER);
-    TileOp *load = rw_insert(rw, TILE_LOAD, 0, NULL, 1, &type);
-    const AffSym *sym = aff_sym_new(e->program->aff, from->name, AFF_SCALAR, (int64_t)-FAR, (int64_t)FAR);
-    at_place(e, load, from);
-    scalar(rw, load->results[0], sym);
-    return aff_of(e->program->aff, sym);
-}
-
-/* Kernels stand in the order in which they are launched: the new one, which is the last, before its own. */
-static void launch_before(TileProgram *program, TileKernel *ahead, const TileKernel *kernel)
-{
-    int at = program->kernels.len - 1;
-    for (; at > 0 && program->kernels.data[at] != kernel; at--) program->kernels.data[at] = program->kernels.data[at - 1];
-    program->kernels.data[at + 1] = program->kernels.data[at];
-    program->kernels.data[at] = ahead;
-}
-
 static void narrow(Ends *e)
 {
     Rewriter rw = {e->program, e->kernel, e->kernel->body, tile_index_of(e->kernel->body, e->loop), e->loop->loc};
-    e->first = workspace(e, "first");
-    e->behind = workspace(e, "behind");
-    launch_before(e->program, kernel_ahead(e), e->kernel);
-    e->loop->lo = read_back(e, &rw, e->first);
-    e->loop->hi = read_back(e, &rw, e->behind);
+    make_kernel_ahead(e);
+    e->loop->lo = leave_read(&e->left, &rw, e->first, -FAR, FAR);
+    e->loop->hi = leave_read(&e->left, &rw, e->behind, -FAR, FAR);
 }
+
+/* What is best for a loop, and why. */
+typedef struct Best {
+    SchedValue value;
+    uint64_t possible;
+    const char *why;
+} Best;
 
 /* A launch more is worth little where a block has rows of one place, as of a single query: nothing that its rows read, or are
  * placed by, decides, and blocks share no more than heads. */
-static bool are_wanted(Ends *e, Diags *diags)
+static Best best_ends(Ends *e)
 {
     int64_t shared = sharers(e);
-    bool by_rows = e->n_reads > 0 || aff_uses(places_of(e->program->aff, e->choice), e->program->row);
-    bool possible = e->axes.len <= TENSOR_MAX_RANK, best = possible && (shared == 0 || (shared > 1 && by_rows));
-    const char *why = best ? "its mask reads a tensor, and several blocks share what is found" : "too few blocks would share what is found";
-    return pass_decide(e->kernel, SCHED_ENDS, best ? SCHED_ENDS_FOUND : SCHED_ENDS_ALL,
-                       DECIDE(SCHED_ENDS_ALL) | (possible ? DECIDE(SCHED_ENDS_FOUND) : 0), why, diags) == SCHED_ENDS_FOUND;
+    bool by_rows = e->n_reads > 0 || aff_uses(ends_places(e->program->aff, e->choice), e->program->row);
+    bool possible = e->left.axes.len <= TENSOR_MAX_RANK, found = possible && (shared == 0 || (shared > 1 && by_rows));
+    return (Best){found ? SCHED_ENDS_FOUND : SCHED_ENDS_ALL, DECIDE(SCHED_ENDS_ALL) | (possible ? DECIDE(SCHED_ENDS_FOUND) : 0),
+                  found ? "its mask reads a tensor, and several blocks share what is found" : "too few blocks would share what is found"};
+}
+
+/* A table of rows and columns has holes as likely as ends; what compares a number of each row with one of each column, or with its
+ * place, mostly leaves a stretch. */
+static bool prefers_list(const Listing *x)
+{
+    enum { SHARED_BY_MANY = 8 };
+    return x->is_table && (listed_is_cheap(x) || x->sharers == 0 || x->sharers >= SHARED_BY_MANY);
 }
 
 bool pass_ends(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
@@ -355,10 +282,20 @@ bool pass_ends(TileProgram *program, TileKernel *kernel, const Target *target, D
     (void)target;
     if (kernel->decided.value[SCHED_ENDS] != SCHED_AUTO) return true; /* seen, before a kernel was put ahead of it */
     for (int i = 0; i < kernel->body->ops.len; i++) {
+        TileOp *loop = kernel->body->ops.data[i];
         Ends e = {.program = program, .kernel = kernel};
-        if (!has_ends(&e, kernel->body->ops.data[i]) || !are_wanted(&e, diags)) continue;
-        narrow(&e);
-        i = tile_index_of(kernel->body, e.loop);
+        Listing listing;
+        if (!may_be_found(loop)) continue;
+        bool ends = has_ends(&e, loop), list = listed_find(&listing, program, kernel, loop);
+        if (!ends && !list) continue;
+        Best best = ends ? best_ends(&e) : (Best){SCHED_ENDS_ALL, DECIDE(SCHED_ENDS_ALL), "first and last would tell little"};
+        if (list) best.possible |= DECIDE(SCHED_ENDS_LISTED);
+        if (list && prefers_list(&listing))
+            best = (Best){SCHED_ENDS_LISTED, best.possible, "its mask reads a table by rows and columns, which may have holes anywhere"};
+        SchedValue value = pass_decide(kernel, SCHED_ENDS, best.value, best.possible, best.why, diags);
+        if (value == SCHED_ENDS_FOUND) narrow(&e);
+        if (value == SCHED_ENDS_LISTED) listed_make(&listing);
+        i = tile_index_of(kernel->body, loop);
     }
     return true;
 }

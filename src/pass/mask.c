@@ -434,6 +434,28 @@ static bool is_kept_for_all_turns(TileProgram *program, TileKernel *kernel, cons
     return false;
 }
 
+/* Bounds that masks set; of those that a launch knows beforehand (`known`), or of all. */
+static void tighten_turns(Tightening *t, const Lives *lives, bool known)
+{
+    AffCtx *aff = t->program->aff;
+    const Aff *lo = t->loop->lo, *hi = t->loop->hi;
+    for (int i = 0; i < t->loop->regions[0]->ops.len; i++)
+        if (lives->of[i] && !(known && aff_uses_kind(lives->of[i], AFF_SCALAR))) tighten(t, lives, lives->of[i]);
+    if (aff_always(aff, aff_le(aff, t->loop->hi, t->loop->lo))) { /* masks that contradict each other: nobody has asked for no loop */
+        t->loop->lo = lo;
+        t->loop->hi = hi;
+    }
+}
+
+MaskTurns mask_turns(TileProgram *program, TileKernel *kernel, const TileOp *loop)
+{
+    TileOp bounded = *loop;
+    Tightening t = {program, kernel, &bounded, -1, -1};
+    Lives lives = lives_of(program, loop->regions[0]);
+    tighten_turns(&t, &lives, true);
+    return (MaskTurns){bounded.lo, bounded.hi, t.fewer != t.more ? t.more : -1};
+}
+
 static void analyse_loop(TileProgram *program, TileKernel *kernel, const TileBlock *block, TileOp *loop)
 {
     AffCtx *aff = program->aff;
@@ -443,13 +465,7 @@ static void analyse_loop(TileProgram *program, TileKernel *kernel, const TileBlo
     bool gap = false;
     Lives lives = lives_of(program, body);
     bool all_turns = is_kept_for_all_turns(program, kernel, block, loop);
-    const Aff *lo = loop->lo, *hi = loop->hi;
-    for (int i = 0; i < body->ops.len && !all_turns; i++)
-        if (lives.of[i]) tighten(&t, &lives, lives.of[i]);
-    if (aff_always(aff, aff_le(aff, loop->hi, loop->lo))) { /* masks that contradict each other: nobody has asked for no loop */
-        loop->lo = lo;
-        loop->hi = hi;
-    }
+    if (!all_turns) tighten_turns(&t, &lives, false);
     for (int i = 0; i < body->ops.len && !all_turns && !gap; i++) gap = lives.of[i] && find_gap(&t, &lives, lives.of[i], &from, &to);
     for (int i = 0; i < body->ops.len; i++) {
         TileOp *mask = body->ops.data[i];

@@ -3,7 +3,7 @@
 #include "pass/passes.h"
 
 static const Pass PASSES[] = {
-    {"ends", "a kernel ahead finds the turns that masks which read tensors leave, from the first to the last",
+    {"ends", "a kernel ahead finds the turns that masks which read tensors leave, from the first to the last, or all of them",
      0, 0, 0, true, pass_ends},
     {"split", "rows divided among warpgroups, where the tensor cores want that",
      0, 0, 0, false, pass_split}, /* products of 8 bits are rounded before they are added to their sum */

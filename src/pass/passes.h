@@ -13,6 +13,13 @@ bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, D
 /* Whether a turn of the loop changes something in which a choice between a value and a number, `where c, x, number`, leaves
  * the number everywhere (mask.c). */
 bool mask_turns_count(TileProgram *program, TileKernel *kernel, const TileOp *loop, const TileOp *choice);
+/* The loop's turns that masks on places leave, as far as is known before a launch, and the grid's axis along which there are
+ * more of them; -1: none (mask.c). */
+typedef struct MaskTurns {
+    const Aff *lo, *hi;
+    int more;
+} MaskTurns;
+MaskTurns mask_turns(TileProgram *program, TileKernel *kernel, const TileOp *loop);
 bool pass_twice(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_behind(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

@@ -347,10 +347,25 @@ static bool name_taken(const TileProgram *program, const TileKernel *kernel, con
     return false;
 }
 
-TileAxis *rw_first_axis(TileProgram *program, TileKernel *kernel, const char *base, int extent)
+static const char *free_name(TileProgram *program, const TileKernel *kernel, const char *base)
 {
     const char *name = base;
     for (int i = 1; name_taken(program, kernel, name); i++) name = arena_printf(program->arena, "%s%d", base, i);
+    return name;
+}
+
+const AffSym *rw_last_axis(TileProgram *program, TileKernel *kernel, const char *base, const Aff *extent)
+{
+    int64_t least, most;
+    aff_bounds(extent, &least, &most);
+    const AffSym *sym = aff_sym_new(program->aff, free_name(program, kernel, base), AFF_GRID, 0, most == INT64_MAX ? most : most - 1);
+    vec_push(program->arena, &kernel->grid, (TileAxis){.sym = sym, .extent = extent});
+    return sym;
+}
+
+TileAxis *rw_first_axis(TileProgram *program, TileKernel *kernel, const char *base, int extent)
+{
+    const char *name = free_name(program, kernel, base);
     const AffSym *sym = aff_sym_new(program->aff, name, AFF_GRID, 0, extent - 1);
     vec_push(program->arena, &kernel->grid, (TileAxis){.sym = sym});
     for (int i = kernel->grid.len - 1; i > 0; i--) kernel->grid.data[i] = kernel->grid.data[i - 1];

@@ -74,6 +74,8 @@ void rw_remove(TileBlock *block, const TileOp *op); /* which stands in the block
 bool rw_awaits(const TileBlock *block, int from, int to, const TileValue *ring);
 /* One more axis of the grid, the first, under this name or one like it. */
 TileAxis *rw_first_axis(TileProgram *program, TileKernel *kernel, const char *name, int extent);
+/* Likewise the last, of any extent. */
+const AffSym *rw_last_axis(TileProgram *program, TileKernel *kernel, const char *name, const Aff *extent);
 /* Whether an expression differs from block to block. */
 bool rw_uses_grid(const TileKernel *kernel, const Aff *a);
 /* Removes operations without effects whose results nothing uses. */

@@ -496,6 +496,27 @@ static void registers_are_as_ptxas_found(void **state)
     }
 }
 
+/* Where a table says which blocks count, larger tiles compute what does not. */
+static void tiles_are_no_larger_than_blocks(void **state)
+{
+    static const char *const masks[] = {MASKED("    Compute Mask S where Keep[q div 64, k div 64]\n"), MASKED("    Compute Mask S where Keep[q div 128, k div 128]\n"),
+                                        MASKED("    Compute Mask S where Keep[q div 4096, k div 4096]\n")};
+    static const struct { const char *target; int most[3]; } cases[] = {{"sm_90a", {64, 128, 128}}, {"sm_80", {64, 128, 128}}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++)
+        for (size_t k = 0; k < TW_COUNT(masks); k++) {
+            const char *sets[] = {"D=64"};
+            begin(&t);
+            ReasonResult *result = reason_text(&t, masks[k], cases[i].target, sets, 1);
+            assert_non_null(result);
+            double rows = code_number(&t, result, "BM"), columns = code_number(&t, result, "BN"), most = rows > columns ? rows : columns;
+            if (most != cases[i].most[k]) fail_msg("%s, mask %zu: tiles of %g rows and %g columns", cases[i].target, k, rows, columns);
+            arena_free(t.arena);
+        }
+}
+
 #define WIDENED(output, more)                                                                                   \
     "Kernel widened\n  Input  X (M, K)\n  Input  W (N, K) int8\n  Input  s (N, 1) fp32\n  Output Y (M, N)\n" output  \
     "  Grid over M, N\n  for k over K\n    Copy W from global to shared\n    Copy X from global to shared\n"         \
@@ -1133,6 +1154,7 @@ int main(void)
     }
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(known_good_choices);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(tiles_are_no_larger_than_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_ptxas_keeps_is_doubted);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(of_several_ways_the_fastest_is_taken);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(of_8_bits_factors_are_not_left_behind);

@@ -1095,7 +1095,7 @@ void plan_rate(Plan *plan, Choice *c)
     c->exps = m.main.exps;
     c->traffic = m.main.traffic;
     bound_of(&m.main, &c->limiter);
-    c->cost = (m.total + rest) * counted;
+    c->cost = (m.total + rest) * counted * plan_left(c, &plan->steps);
     if (m.grid > 0 && m.grid < m.t->sms)
         c->cost *= 1 + IDLE * (1 - m.grid / m.t->sms);
     if (has_own_quarters(&m) && m.sharing == 1 && m.grid > m.t->sms) /* nothing runs while one block ends and the next begins */

@@ -320,6 +320,8 @@ void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads
 /* Whether it has quotients of places that differ by row and by column. */
 bool plan_divides_places(Plan *plan, const Tile *tile, const Expr *e);
 double plan_read_registers(const Choice *choice, const Step *step);
+/* left.c: how much tiles of these sizes compute where a table says which blocks count, over what those as large as blocks do. */
+double plan_left(const Choice *choice, const Steps *steps);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
 void plan_op_cost(OpId op, double *plain, double *special);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */

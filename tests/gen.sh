@@ -596,7 +596,7 @@ try documents --dtype bf16 --target sm_90a --set q_heads=2 --set kv_heads=2 --se
 for target in sm_80 sm_90a; do # turns that a list names: of a table, of whose blocks a tile has one, two or many, and of ids that were asked for
     try block_sparse --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=128 --bind batch=2 --bind q_len=200 --bind kv_len=300 --bind q_blocks=2 --bind kv_blocks=3
     try block_sparse --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --set block=48 --bind batch=1 --bind q_len=200 --bind kv_len=500 --bind q_blocks=5 --bind kv_blocks=11
-    try block_sparse --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --set block=64 --set causal=0 --set splits=3 --bind batch=1 --bind q_len=100 --bind kv_len=700 --bind q_blocks=2 --bind kv_blocks=11
+    try block_sparse --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --set block=64 --set BM=128 --set causal=0 --set splits=3 --bind batch=1 --bind q_len=100 --bind kv_len=700 --bind q_blocks=2 --bind kv_blocks=11
     try documents --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --set ends=listed --bind batch=2 --bind q_len=200 --bind kv_len=300
 done
 try block_sparse --dtype fp16 --target sm_75 --set HeadDim=40 --set block=32 --bind batch=1 --bind q_heads=3 --bind kv_heads=1 --bind q_len=150 --bind kv_len=290 --bind q_blocks=5 --bind kv_blocks=10

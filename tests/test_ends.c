@@ -222,6 +222,22 @@ static void loops_go_over_what_a_table_names(void **state)
     }
 }
 
+/* Of a tile of few blocks the list says whether all count: only where not all do they are looked at. */
+static void what_is_kept_as_a_whole_is_not_masked(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    static const struct { int of; bool chosen, masked; } WHOLE[] = {{0, false, false}, {3, false, true}, {5, false, true}, {8, true, false}};
+    for (size_t i = 0; i < TW_COUNT(WHOLE); i++) {
+        const struct Listed *c = &LISTED[WHOLE[i].of];
+        Str text = str_new(arena);
+        tile_print(&text, listed(arena, parse_choice(arena, c->what, NULL, 0, c->choice), c->what, SCHED_AUTO, c->ahead));
+        const char *loop = strstr(str_text(&text), "kernel flow ");
+        assert_non_null(loop);
+        if ((strstr(loop, " = where ") != NULL) != WHOLE[i].chosen) fail_msg("%s: %s", c->what, loop);
+        if ((strstr(loop, "unless flow_list[m, j] mod 2") != NULL) != WHOLE[i].masked) fail_msg("%s: %s", c->what, loop);
+    }
+}
+
 /* Whatever data decides; to look at every element is work as well. */
 static void any_data_can_be_listed(void **state)
 {
@@ -273,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(loops_run_where_data_leaves_something, setup, teardown),
                                        cmocka_unit_test_setup_teardown(it_can_be_asked_for, setup, teardown),
                                        cmocka_unit_test_setup_teardown(loops_go_over_what_a_table_names, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(what_is_kept_as_a_whole_is_not_masked, setup, teardown),
                                        cmocka_unit_test_setup_teardown(any_data_can_be_listed, setup, teardown),
                                        cmocka_unit_test_setup_teardown(lists_have_a_text, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);

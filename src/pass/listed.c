@@ -18,7 +18,10 @@
  * So where a turn that keeps nothing changes nothing (mask.c). A turn is listed if some element of its tile is kept. Not all are
  * looked at: to a condition on `row div 64` 64 rows are alike, a cell of which it reads one. A few cells are looked at as
  * the list is made; of many a kernel before that says turn by turn whether any is kept (f_kept[m, t]). Where a tile is one
- * cell, what the list names is kept as a whole, and the choice is gone.
+ * cell, what the list names is kept as a whole, and the choice is gone. Where it is a few, an entry of the list is twice the
+ * turn's number, and one more if all are kept; the choice is a mask that jumps over those tiles:
+ *
+ *   %3 = mask %1 where Keep[m * 2 + row div 64, f_list[m, t] div 2] == 1 else -inf unless f_list[m, t] mod 2 == 1
  */
 #include "pass/listed.h"
 
@@ -103,14 +106,25 @@ static const Aff *at_cell(const Listing *x, const Aff *row, const Aff *col)
     return aff_subst(aff, cond, program->col, first_of(aff, &x->cols, col));
 }
 
-/* Whether any of a few cells keeps something. */
-static const Aff *at_any_cell(const Listing *x)
+/* Whether any of a few cells keeps something, or all do. */
+static const Aff *at_cells(const Listing *x, bool all)
 {
     AffCtx *aff = x->left.program->aff;
-    const Aff *any = aff_const(aff, 0);
+    const Aff *kept = aff_const(aff, all);
     for (int row = 0; row < x->rows.n; row++)
-        for (int col = 0; col < x->cols.n; col++) any = aff_or(aff, any, at_cell(x, aff_const(aff, row), aff_const(aff, col)));
-    return any;
+        for (int col = 0; col < x->cols.n; col++) {
+            const Aff *cell = at_cell(x, aff_const(aff, row), aff_const(aff, col));
+            kept = all ? aff_and(aff, kept, cell) : aff_or(aff, kept, cell);
+        }
+    return kept;
+}
+
+/* Whether an entry of the list says beside a turn's number, which is half of it, that all of the tile is kept: so tiles that are
+ * need not be masked. A tile that is one cell is kept as a whole if it is listed. */
+static bool tells_whole(const Listing *x)
+{
+    const TileOp *choice = x->choice;
+    return cells(x) > 1 && cells(x) <= FEW_CELLS && tile_type_equal(choice->args[1]->type, choice->results[0]->type);
 }
 
 bool listed_is_cheap(const Listing *x)
@@ -296,7 +310,15 @@ static TileValue *sum_of_rows(Rewriter *rw, TileValue *v)
     return sum->results[0];
 }
 
-/* In a turn of the kernel: adds the numbers of turns k to those of the list that have their place in this part of it, and how many there
+/* What the list says of a turn. */
+static const Aff *entry_of(const Listing *x, const Aff *turn)
+{
+    AffCtx *aff = x->left.program->aff;
+    const Aff *number = aff_add(aff, x->lo, turn);
+    return tells_whole(x) ? aff_add(aff, aff_scale(aff, number, 2), in_turn(x, at_cells(x, true), turn)) : number;
+}
+
+/* In a turn of the kernel: adds the entries of turns k to those of the list that have their place in this part of it, and how many there
  * are to those before. */
 static void add_turns(Listing *x, Rewriter *in, const Aff *kept, const AffSym *turn, const Aff *part, const Aff *step)
 {
@@ -309,8 +331,8 @@ static void add_turns(Listing *x, Rewriter *in, const Aff *kept, const AffSym *t
     TileValue *kept_before = leave_index(in, aff_and(aff, aff_lt(aff, col, row), by_col), STEP, STEP);
     TileValue *place = rw_binary(in, OP_ADD, rw_reduce_rows(in, OP_ROW_SUM, kept_before), body->params.data[1]);
     TileValue *here = leave_index(in, aff_add(aff, aff_scale(aff, part, STEP), col), 1, STEP);
-    TileValue *number = leave_index(in, aff_add(aff, x->lo, aff_add(aff, first, row)), STEP, 1);
-    TileValue *is_here = rw_binary(in, OP_EQUAL, place, here), *listed = rw_binary(in, OP_MULTIPLY, number, is_kept);
+    TileValue *entry = leave_index(in, entry_of(x, aff_add(aff, first, row)), STEP, 1);
+    TileValue *is_here = rw_binary(in, OP_EQUAL, place, here), *listed = rw_binary(in, OP_MULTIPLY, entry, is_kept);
     TileValue *now[2];
     now[0] = rw_binary(in, OP_ADD, body->params.data[0], sum_of_rows(in, rw_binary(in, OP_MULTIPLY, is_here, listed)));
     now[1] = rw_binary(in, OP_ADD, body->params.data[1], sum_of_rows(in, is_kept));
@@ -341,19 +363,33 @@ static void list_turns(Listing *x, const Aff *kept, const AffSym *turn, TileTens
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------ */
 
+/* Elements of tiles that are not kept as a whole, in place of the choice. */
+static void mask_parts(Listing *x, const Aff *is_whole)
+{
+    TileBlock *body = x->loop->regions[0];
+    Rewriter rw = {x->left.program, x->left.kernel, body, tile_index_of(body, x->choice), x->choice->loc};
+    TileValue *masked = x->choice->args[1];
+    double number;
+    if (cells(x) > 1 && rw_number(x->choice->args[2], &number)) masked = rw_mask(&rw, masked, x->data, is_whole, number);
+    tile_replace_uses(body, x->choice->results[0], masked);
+    rw_remove_dead(body);
+}
+
 static void go_over(Listing *x, TileTensor *list, TileTensor *count)
 {
     TileProgram *program = x->left.program;
+    AffCtx *aff = program->aff;
     TileKernel *kernel = x->left.kernel;
     TileBlock *body = x->loop->regions[0];
     Rewriter rw = {program, kernel, kernel->body, tile_index_of(kernel->body, x->loop), x->left.loc};
     const AffSym *before = x->loop->var;
-    x->loop->lo = aff_const(program->aff, 0);
+    x->loop->lo = aff_const(aff, 0);
     x->loop->hi = leave_read(&x->left, &rw, count, 0, LEAVE_MOST_TURNS);
-    x->loop->var = aff_sym_new(program->aff, before->name, AFF_LOOP, 0, LEAVE_MOST_TURNS);
-    if (cells(x) == 1) tile_replace_uses(body, x->choice->results[0], x->choice->args[1]);
-    rw_remove_dead(body);
-    rw_substitute(program, body, before, tile_element(program, list, leave_coords(&x->left, list, aff_of(program->aff, x->loop->var))));
+    x->loop->var = aff_sym_new(aff, before->name, AFF_LOOP, 0, LEAVE_MOST_TURNS);
+    const Aff *entry = tile_element(program, list, leave_coords(&x->left, list, aff_of(aff, x->loop->var))), *two = aff_const(aff, 2);
+    if (tells_whole(x)) mask_parts(x, aff_eq(aff, aff_mod(aff, entry, two), aff_const(aff, 1)));
+    else if (cells(x) == 1) mask_parts(x, NULL);
+    rw_substitute(program, body, before, tells_whole(x) ? aff_div(aff, entry, two) : entry);
 }
 
 void listed_make(Listing *x)
@@ -363,14 +399,14 @@ void listed_make(Listing *x)
     const AffSym *turn = aff_sym_new(aff, "turn", AFF_DIM, 0, LEAVE_MOST_TURNS); /* counted from the first */
     const Aff *kept;
     if (cells(x) <= FEW_CELLS) {
-        kept = in_turn(x, at_any_cell(x), aff_of(aff, turn));
+        kept = in_turn(x, at_cells(x, false), aff_of(aff, turn));
     } else {
         TileTensor *said = say_what_is_kept(x);
         kept = aff_eq(aff, tile_element(program, said, leave_coords(&x->left, said, aff_of(aff, turn))), aff_const(aff, 1));
     }
     kept = aff_and(aff, in_turn(x, x->places, aff_of(aff, turn)), kept);
     kept = aff_and(aff, aff_lt(aff, aff_of(aff, turn), turns(x)), kept);
-    TileTensor *list = places_workspace(x, "list", LEAVE_MOST_TURNS), *count = leave_workspace(&x->left, "count", NULL);
+    TileTensor *list = places_workspace(x, "list", tells_whole(x) ? 2 * LEAVE_MOST_TURNS : LEAVE_MOST_TURNS), *count = leave_workspace(&x->left, "count", NULL);
     list_turns(x, kept, turn, list, count);
     go_over(x, list, count);
     if (x->more >= 0) x->left.kernel->grid.data[x->more].reversed = true; /* blocks with more turns first (mask.c) */

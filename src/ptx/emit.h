@@ -197,7 +197,7 @@ int ix_level(const Emitter *e, const Aff *a);
 bool ix_is_known(Emitter *e, const Aff *a);          /* its value is in a register */
 void ix_forget(Emitter *e, const Aff *a);            /* it is there no more; what was made of it is */
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
-void ix_look_up(Emitter *e, const Aff *a);              /* reads what elements say that an expression is made of */
+void ix_look_up(Emitter *e, const Aff *a);              /* reads what it is made of, but for each element of a tile */
 const char *ix_wide(Emitter *e, const Aff *a);       /* s64 operand */
 const char *ix_reciprocal(Emitter *e, const Aff *a); /* (2^32 - 1) / a */
 /* quotient.c: a quotient or remainder by what others are divided by, too */

@@ -263,13 +263,17 @@ const char *ix_value(Emitter *e, const Aff *a)
 
 void ix_look_up(Emitter *e, const Aff *a)
 {
+    const AffSym *table;
+    const Aff *coords[AFF_MAX_COORDS];
     if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || !aff_uses_kind(a, AFF_TABLE)) return;
-    if (a->kind == AFF_AT) {
+    if (a->kind != AFF_AT) {
+        ix_look_up(e, a->a);
+        ix_look_up(e, a->b);
+    } else if (aff_uses_place(a)) {
+        for (int n = aff_coords(a, &table, coords); n > 0; n--) ix_look_up(e, coords[n - 1]);
+    } else {
         ix_value(e, a);
-        return;
     }
-    ix_look_up(e, a->a);
-    ix_look_up(e, a->b);
 }
 
 const char *ix_wide(Emitter *e, const Aff *a)

@@ -409,6 +409,12 @@ static const Aff *unless_after_last(Emitter *e, const TileOp *op)
     return unless;
 }
 
+/* Whether elements of the tile read other elements each. */
+static bool reads_by_place(const Aff *a)
+{
+    return a && ((a->kind == AFF_AT && aff_uses_place(a)) || reads_by_place(a->a) || reads_by_place(a->b));
+}
+
 void el_mask(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
@@ -416,6 +422,7 @@ void el_mask(Emitter *e, const TileOp *op)
     else fr_take(e, v, op->args[0]);
     int label = em_label(e);
     em_open(e);
+    e->exact = aff_uses_kind(op->cond, AFF_TABLE) && reads_by_place(op->cond); /* as an index of the same is (el_index) */
     bool crowded = !aff_uses_kind(op->cond, AFF_TABLE) && is_crowded(e);
     if (op->unless && crowded) em(e, "@%s bra.uni $mask%d;", ix_condition_here(e, unless_after_last(e, op)), label);
     else if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
@@ -424,6 +431,7 @@ void el_mask(Emitter *e, const TileOp *op)
     else if (crowded) cond = after_last(e, op, cond);
     if (!aff_always(e->program->aff, cond)) mask_all(e, op, cond, e->frags[v->id].n);
     if (!aff_always(e->program->aff, stepped)) mask_in_steps(e, op, stepped, e->frags[v->id].n);
+    e->exact = false;
     em_close(e);
     if (op->unless) em(e, "$mask%d:", label);
 }

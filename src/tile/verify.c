@@ -226,8 +226,8 @@ static bool stores_to(const TileBlock *block, const TileTensor *t)
     return false;
 }
 
-/* Elements are read where a tile that comes from memory lies, for the elements of an index, and for a mask, whose tile
- * may lie where they say: what flow and storage are made of is read once (`scalar`). */
+/* Elements are read where a tile that comes from memory lies, and for those of an index or a mask: what flow and storage are made of
+ * is read once (`scalar`). */
 static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
 {
     const AffSym *sym;
@@ -240,12 +240,9 @@ static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
         return verify_fail(v, TW0757, op, "'%s' is no tensor of integers of %d dimensions that is only read", sym->name, n);
     if (t->written && stores_to(v->kernel->body, t))
         return verify_fail(v, TW0757, op, "elements of '%s' are read in the kernel that writes them", sym->name);
-    for (int i = 0; i < n; i++) {
-        if (op->kind == TILE_MASK && aff_uses_place(coords[i]))
-            return verify_fail(v, TW0757, op, "an element of '%s' for each of the tile stands in a mask, not in an index", sym->name);
+    for (int i = 0; i < n; i++)
         if (!check_aff(v, op, coords[i]))
             return false;
-    }
     return true;
 }
 

@@ -599,6 +599,7 @@ for target in sm_80 sm_90a; do # turns that a list names: of a table, of whose b
     try block_sparse --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --set block=64 --set BM=128 --set causal=0 --set splits=3 --bind batch=1 --bind q_len=100 --bind kv_len=700 --bind q_blocks=2 --bind kv_blocks=11
     try documents --dtype bf16 --target $target --set q_heads=2 --set kv_heads=1 --set HeadDim=64 --set ends=listed --bind batch=2 --bind q_len=200 --bind kv_len=300
 done
+try block_sparse --dtype bf16 --target sm_80 --set q_heads=1 --set kv_heads=1 --set HeadDim=16 --set block=16 --set BM=64 --set BN=16 --bind batch=1 --bind q_len=70 --bind kv_len=2100 --bind q_blocks=5 --bind kv_blocks=132 # a list in three parts
 try block_sparse --dtype fp16 --target sm_75 --set HeadDim=40 --set block=32 --bind batch=1 --bind q_heads=3 --bind kv_heads=1 --bind q_len=150 --bind kv_len=290 --bind q_blocks=5 --bind kv_blocks=10
 try block_sparse --dtype bf16 --target sm_90a --set HeadDim=64 --bind batch=1 --bind q_heads=1 --bind kv_heads=1 --bind q_len=70 --bind kv_len=150 --bind q_blocks=0 --bind kv_blocks=0 # empty lists
 try block_sparse --dtype bf16 --target sm_80 --set HeadDim=64 --bind batch=1 --bind q_heads=1 --bind kv_heads=1 --bind q_len=70 --bind kv_len=0 --bind q_blocks=1 --bind kv_blocks=1

@@ -297,40 +297,111 @@ typedef struct Asked {
     Syms *syms;
     Settings settings;
     int sketches;
+    int parts; /* how often it was asked into how many */
 } Asked;
 
-static const Diag *ask(void *user, const Program *sketch)
+static const Diag *misfit_of(Asked *asked, const Program *sketch, bool own_rows)
 {
-    Asked *asked = user;
-    ReasonOptions options = {.target = target_find("sm_80"), .settings = &asked->settings, .dtype = DT_BF16, .roomy = true, .hasty = true, .own_rows = true};
+    ReasonOptions options = {.target = target_find("sm_80"), .settings = &asked->settings, .dtype = DT_BF16, .roomy = true, .hasty = true, .own_rows = own_rows};
 
     asked->sketches++;
     return reason_misfit(asked->arena, asked->syms, sketch, &options);
 }
 
-/* Kernels that `ops/rotary_attention.tl` with halves of 64 is cut into, by as few questions. */
+static const Diag *ask(void *user, const Program *sketch)
+{
+    return misfit_of(user, sketch, true);
+}
+
+static const Diag *ask_for_less(void *user, const Program *sketch)
+{
+    return misfit_of(user, sketch, false);
+}
+
+static int ask_parts(void *user, const Program *sketch)
+{
+    Asked *asked = user;
+    (void)sketch;
+
+    asked->parts++;
+    return 1;
+}
+
+/* `ops/rotary_attention.tl` with halves of 64. */
+static Def *rotary_attention(Case *t, Syms *syms)
+{
+    const char *error;
+    const Source *source = source_read(t->arena, "ops/rotary_attention.tl", &error);
+
+    assert_non_null(source);
+    t->settings.dtype = DT_BF16;
+    assert_null(settings_add(t->arena, &t->settings, "Half=64"));
+    Program *program = lang_parse(t->arena, syms, source, t->diags);
+    Def *def = def_resolve(t->arena, syms, aff_ctx_new(t->arena), program, program->units.data[0], &t->settings, t->diags);
+    assert_non_null(def);
+    return def;
+}
+
+static const Diag too_large = {.code = TW0611, .message = "it does not fit"};
+
+/* The kernels that it is cut into, by as few questions. */
 static void no_sketch_is_judged_twice(void **state)
 {
     Case t;
     Syms *syms;
-    const char *error;
     (void)state;
 
     begin(&t);
     syms = syms_new(t.arena);
-    const Source *source = source_read(t.arena, "ops/rotary_attention.tl", &error);
-    assert_non_null(source);
-    t.settings.dtype = DT_BF16;
-    assert_null(settings_add(t.arena, &t.settings, "Half=64"));
-    Program *program = lang_parse(t.arena, syms, source, t.diags);
-    Def *def = def_resolve(t.arena, syms, aff_ctx_new(t.arena), program, program->units.data[0], &t.settings, t.diags);
-    assert_non_null(def);
-    Asked asked = {t.arena, syms, t.settings, 0};
-    const Diag why = {.code = TW0611, .message = "it does not fit"};
-    Program *cut = fuse_cut(t.arena, syms, def, &why, ask, NULL, &asked);
+    const Def *def = rotary_attention(&t, syms);
+    Asked asked = {t.arena, syms, t.settings, 0, 0};
+    Program *cut = fuse_cut(t.arena, syms, def, &too_large, fuse_asked_new(t.arena), ask, NULL, &asked);
     assert_non_null(cut);
     assert_true(cut->units.len > 1);
     assert_in_range(asked.sketches, 2, 60);
+    arena_free(t.arena);
+}
+
+static void what_was_found_out_is_not_asked_again(void **state)
+{
+    Case t;
+    Syms *syms;
+    FuseAsked *known;
+    (void)state;
+
+    begin(&t);
+    syms = syms_new(t.arena);
+    known = fuse_asked_new(t.arena);
+    const Def *def = rotary_attention(&t, syms);
+    Asked asked = {t.arena, syms, t.settings, 0, 0};
+    Program *first = fuse_cut(t.arena, syms, def, &too_large, known, ask, NULL, &asked);
+    int sketches = asked.sketches;
+    Program *again = fuse_cut(t.arena, syms, def, &too_large, known, ask, NULL, &asked);
+    assert_int_equal(asked.sketches, sketches);
+    Str one = str_new(t.arena), other = str_new(t.arena);
+    lang_print(&one, first);
+    lang_print(&other, again);
+    assert_string_equal(str_text(&one), str_text(&other));
+    /* of a misfit that asks for less, only what did not fit */
+    assert_non_null(fuse_cut(t.arena, syms, def, &too_large, known, ask_for_less, NULL, &asked));
+    assert_true(asked.sketches < 2 * sketches);
+    arena_free(t.arena);
+}
+
+/* Most kernels that a search considers are none of those that it ends with: parts are asked of these. */
+static void parts_are_asked_of_kernels_that_are_written(void **state)
+{
+    Case t;
+    Syms *syms;
+    (void)state;
+
+    begin(&t);
+    syms = syms_new(t.arena);
+    const Def *def = rotary_attention(&t, syms);
+    Asked asked = {t.arena, syms, t.settings, 0, 0};
+    Program *cut = fuse_cut(t.arena, syms, def, &too_large, fuse_asked_new(t.arena), ask, ask_parts, &asked);
+    assert_non_null(cut);
+    assert_in_range(asked.parts, 1, cut->units.len);
     arena_free(t.arena);
 }
 
@@ -381,7 +452,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 5];
+    struct CMUnitTest tests[MAX_CASES + 7];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -399,6 +470,8 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_chain);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(too_many_tiles);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(no_sketch_is_judged_twice);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_was_found_out_is_not_asked_again);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(parts_are_asked_of_kernels_that_are_written);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_code_is_expected);
     int failed = _cmocka_run_group_tests("fuse", tests, (size_t)n, NULL, NULL);
     arena_free(arena);

@@ -178,14 +178,14 @@ static bool has_wide_rows(const Def *def)
 }
 
 /* Kernels of which one may have warps that share rows, where these are fewer and take less than those in which each has its own. */
-static Program *fuse_in_fewer(Chain *chain, const Diag *why, Program *cut)
+static Program *fuse_in_fewer(Chain *chain, const Diag *why, FuseAsked *asked, Program *cut)
 {
     enum { FEW_KERNELS = 2 };
     ReasonOptions options = as_it_will_run(chain);
 
     if ((cut && cut->units.len <= FEW_KERNELS) || !has_wide_rows(chain->def) || (cut && !chain->in_stages && fuse_rearranges(cut) > 0))
         return cut; /* what is rearranged is cut at first (fuse_in_stages) */
-    Program *fewer = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_shared, parts_of, chain);
+    Program *fewer = fuse_cut(chain->arena, chain->syms, chain->def, why, asked, misfit_shared, parts_of, chain);
     if (!fewer || !cut)
         return fewer ? fewer : cut;
     return fewer->units.len < cut->units.len && reason_undercuts(chain->arena, chain->syms, fewer, cut, &options) ? fewer : cut;
@@ -196,6 +196,7 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
 {
     const Diag *why = whole ? misfit(chain, whole) : failed->list.len ? &failed->list.data[0] : NULL;
     static const Diag again = {.code = TW0502, .message = "each block would sum all of a tensor again"};
+    FuseAsked *asked = fuse_asked_new(chain->arena); /* by misfits that ask for less and less */
     Program *cut = NULL;
 
     if (why && why->code == TW0434)
@@ -205,11 +206,11 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
     if (whole && sizes_forced(chain)) /* what does not fit may be what was forced */
         why = NULL;
     if (why)
-        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, parts_of, chain);
+        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, asked, misfit_wide, parts_of, chain);
     if (why && !cut)
-        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, parts_of, chain);
+        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, asked, misfit, parts_of, chain);
     if (why)
-        cut = fuse_in_fewer(chain, why, cut);
+        cut = fuse_in_fewer(chain, why, asked, cut);
     if (cut && fuse_joins(cut) && misfit(chain, cut)) /* which it was asked about before dimensions were joined */
         cut = NULL;
     warn_of_kernels(chain, cut, why);
@@ -400,7 +401,7 @@ static Program *fuse_as_asked(Chain *chain, int parts)
 
     if (program || chain->diags->list.len == before || fuse_parts(chain, 1, quiet) || quiet->list.len == 0)
         return program;
-    const Program *cut = fuse_cut(chain->arena, chain->syms, chain->def, &quiet->list.data[0], misfit, NULL, chain);
+    const Program *cut = fuse_cut(chain->arena, chain->syms, chain->def, &quiet->list.data[0], fuse_asked_new(chain->arena), misfit, NULL, chain);
     if (cut)
         diag_note(chain->diags, &chain->diags->list.data[before],
                   "splits=%d cuts the loops of one kernel into parts, and %s takes %d kernels: leave splits out", parts,

@@ -29,6 +29,7 @@ typedef struct Apart {
     const Settings *launch; /* sizes that it is said to give; NULL: none */
     FuseCost cost;
     void *user;
+    FuseAsked *asked;
     bool forced;  /* whatever it takes */
     int n_values; /* ids are less */
     DefValue *values[MOST_OPERANDS];
@@ -47,13 +48,14 @@ static const Diag *fits_if_it_can_be(void *user, const Program *sketch)
 static Cutter cutter(const Apart *a)
 {
     return (Cutter){.arena = a->arena, .syms = a->syms, .def = a->def, .misfit = fits_if_it_can_be, .n_values = a->n_values,
-                    .why = "every block would make it again", .program = arena_new_of(a->arena, Program)};
+                    .why = "every block would make it again", .asked = a->asked};
 }
 
 /* With these left in memory, one after the other. */
 static Program *kernels_for(const Apart *a, DefValue *const *values, int n)
 {
-    Cutter c = cutter(a);
+    const Cutter all_of = cutter(a);
+    Cutter c = cut_afresh(&all_of, a->def, a->n_values, "");
     Goal all = {.values = a->def->outputs.data, .n = a->def->outputs.len};
 
     for (int i = 0; i < n; i++) {
@@ -64,7 +66,7 @@ static Program *kernels_for(const Apart *a, DefValue *const *values, int n)
         if (!cut_reach(&c, &one))
             return NULL;
     }
-    return cut_reach(&c, &all) ? c.program : NULL;
+    return cut_reach(&c, &all) ? cut_written(&c) : NULL;
 }
 
 static bool is_known(const Apart *a, const DefValue *value)
@@ -153,6 +155,7 @@ static Program *make_apart(void *user, const Def *def, int n_values)
 
     a.def = def;
     a.n_values = n_values;
+    a.asked = fuse_asked_new(a.arena);
     collect(&a);
     try_all(&a);
     return a.best;

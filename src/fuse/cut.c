@@ -10,7 +10,8 @@
  *
  * Vocabulary
  *   goal      values that are to be computed, from inputs and what is kept
- *   excerpt   a goal as a definition of its own, which the fuser takes as any other
+ *   excerpt   a goal as a definition of its own, which the fuser takes as any other (excerpt.c)
+ *   step      a goal that the search has settled on; its kernels are written in the end (attempt.c)
  *   cut       a value that is kept so that the goal becomes easier: it is computed
  *             first, by a kernel of its own, with no product that the goal needs too
  *
@@ -25,10 +26,7 @@
 #include <math.h>
 
 enum {
-    MOST_TRIES = 200,
-    MOST_OPS = 32,     /* of one kernel, if it has */
-    MOST_PRODUCTS = 3, /* more than these: none that long fits, and to find that out takes long */
-    MOST_CUT = 500,    /* operations of a definition with more products than that: to look for its cuts would take minutes */
+    MOST_CUT = 500,    /* operations of a definition with many products: to look for its cuts would take minutes */
     DEEPEST = 16,
     UNKNOWN = 4096,    /* elements of a dimension left to the launch */
     UNKNOWN_LEAD = 16  /* entries of a leading one */
@@ -39,17 +37,12 @@ static const double LITTLE = 4;
 
 /* ---- what a goal needs ------------------------------------------------------------- */
 
-static const Kept *find_kept(const Cutter *c, const DefValue *value)
+const Kept *cut_find_kept(const Cutter *c, const DefValue *value)
 {
     for (int i = 0; i < c->kept.len; i++)
         if (c->kept.data[i].value == value)
             return &c->kept.data[i];
     return NULL;
-}
-
-bool cut_is_kept(const Cutter *c, const DefValue *value)
-{
-    return find_kept(c, value) != NULL;
 }
 
 bool cut_in_goal(const Goal *goal, const DefValue *value)
@@ -71,7 +64,7 @@ bool *cut_needed_for(const Cutter *c, const Goal *goal)
     for (int i = c->def->ops.len - 1; i >= 0; i--) {
         const DefOp *op = c->def->ops.data[i];
 
-        if (!needed[op->result->id] || (find_kept(c, op->result) && !cut_in_goal(goal, op->result)))
+        if (!needed[op->result->id] || (cut_find_kept(c, op->result) && !cut_in_goal(goal, op->result)))
             continue;
         for (int k = 0; k < op->n_args; k++)
             if (op->args[k].value)
@@ -80,304 +73,6 @@ bool *cut_needed_for(const Cutter *c, const Goal *goal)
             needed[op->reads.data[k].value->id] = true;
     }
     return needed;
-}
-
-/* ---- excerpts ------------------------------------------------------------------------ */
-
-typedef struct Excerpt {
-    const Cutter *c;
-    Remade remade;   /* of the whole definition, whose unit stays */
-    const Goal *goal;
-    Def *def;        /* that is made */
-    VEC(DefValue *) workspaces;
-    const DefOp *reading; /* elements of tensors: the operation that does */
-} Excerpt;
-
-static DefValue *copy_value(Excerpt *x, const DefValue *value)
-{
-    const Kept *kept = cut_in_goal(x->goal, value) && !x->goal->keeps ? NULL : find_kept(x->c, value);
-    DefValue *copy = arena_new_of(x->c->arena, DefValue);
-
-    *copy = *value;
-    copy->op = NULL;
-    copy->is_input = copy->is_output = false;
-    if (kept) {
-        copy->name = kept->name;
-        copy->dtype = kept->dtype;
-        vec_push(x->c->arena, &x->workspaces, copy);
-    }
-    vec_push(x->c->arena, &x->def->values, copy);
-    x->remade.made[value->id] = copy;
-    return copy;
-}
-
-static void add_input(Excerpt *x, const DefValue *value)
-{
-    DefValue *copy = copy_value(x, value);
-
-    copy->is_input = true;
-    vec_push(x->c->arena, &x->def->inputs, copy);
-}
-
-/* What elements are read of, under the name that it has here: of several values with one
- * name in the definition, each is kept under its own. */
-static Expr *name_here(void *user, const char *name)
-{
-    const Excerpt *x = user;
-
-    for (int k = 0; k < x->reading->reads.len; k++) {
-        const DefRead *read = &x->reading->reads.data[k];
-
-        if (strcmp(read->name, name) == 0)
-            return expr_name(x->c->arena, x->remade.made[read->value->id]->name);
-    }
-    return NULL;
-}
-
-static void read_kept(Excerpt *x, const DefOp *op, DefOp *copy)
-{
-    x->reading = op;
-    copy->where = expr_subst(x->c->arena, op->where, name_here, x);
-    for (int k = 0; k < copy->reads.len; k++)
-        copy->reads.data[k].name = copy->reads.data[k].value->name;
-}
-
-static void add_op(Excerpt *x, const DefOp *op)
-{
-    copy_value(x, op->result);
-    read_kept(x, op, flow_keep_op(&x->remade, op));
-}
-
-/* What the goal writes rounded, once more as it is kept: times one, since a value has one name. */
-static void add_beside(Excerpt *x, const DefValue *value)
-{
-    const Kept *kept = find_kept(x->c, value);
-    DefValue *made = x->remade.made[value->id], *copy = arena_new_of(x->c->arena, DefValue);
-    DefOp *op = arena_new_of(x->c->arena, DefOp);
-    Stmt *stmt = arena_new_of(x->c->arena, Stmt);
-
-    *stmt = *value->op->stmt;
-    stmt->n_args = 0;
-    *copy = *made;
-    copy->id = x->c->n_values;
-    copy->name = kept->name;
-    copy->dtype = kept->dtype;
-    copy->op = op;
-    copy->is_output = true;
-    *op = (DefOp){.stmt = stmt, .op = OP_MULTIPLY, .result = copy, .n_args = 2};
-    op->args[0].value = made;
-    op->args[1].scalar = (DefScalar){.is_const = true, .value = 1, .expr = expr_float(x->c->arena, 1)};
-    vec_push(x->c->arena, &x->def->values, copy);
-    vec_push(x->c->arena, &x->def->ops, op);
-    vec_push(x->c->arena, &x->def->outputs, copy);
-    vec_push(x->c->arena, &x->workspaces, copy);
-}
-
-static Excerpt excerpt(const Cutter *c, const Goal *goal)
-{
-    Def *def = arena_new_of(c->arena, Def);
-    Excerpt x = {.c = c, .goal = goal, .def = def, .remade = {c->arena, c->def, def, NULL, arena_array(c->arena, DefValue *, c->n_values)}};
-    const bool *needed = cut_needed_for(c, goal);
-
-    *x.def = *c->def;
-    x.def->whole = c->def->whole ? c->def->whole : c->def;
-    memset(&x.def->values, 0, sizeof x.def->values);
-    memset(&x.def->ops, 0, sizeof x.def->ops);
-    memset(&x.def->inputs, 0, sizeof x.def->inputs);
-    memset(&x.def->outputs, 0, sizeof x.def->outputs);
-    for (int i = 0; i < c->def->inputs.len; i++)
-        if (needed[c->def->inputs.data[i]->id])
-            add_input(&x, c->def->inputs.data[i]);
-    for (int i = 0; i < c->def->ops.len; i++) {
-        const DefOp *op = c->def->ops.data[i];
-
-        if (!needed[op->result->id])
-            continue;
-        if (find_kept(c, op->result) && !cut_in_goal(goal, op->result))
-            add_input(&x, op->result);
-        else
-            add_op(&x, op);
-    }
-    for (int i = 0; i < goal->n; i++) {
-        DefValue *value = x.remade.made[goal->values[i]->id];
-
-        value->is_output = true;
-        vec_push(c->arena, &x.def->outputs, value);
-    }
-    if (goal->beside)
-        add_beside(&x, goal->beside);
-    return x;
-}
-
-/* What is left in memory, as a tensor that a unit declares. */
-static Stmt *declared(const Cutter *c, const DefValue *value)
-{
-    Flow flow = {.arena = c->arena, .syms = c->syms, .def = c->def};
-    Stmt *stmt = stmt_new(c->arena, value->is_output ? STMT_OUTPUT : STMT_INPUT);
-
-    stmt->name = value->name;
-    stmt->has_shape = stmt->has_dtype = true;
-    stmt->dtype = value->dtype;
-    stmt->shape = arena_array(c->arena, Expr *, value->rank);
-    for (int d = 0; d < value->rank; d++)
-        stmt->shape[stmt->n_shape++] = flow_dim_expr(&flow, value->dims[d]);
-    return stmt;
-}
-
-Def *cut_as_definition(const Cutter *c, const Goal *goal)
-{
-    Excerpt x = excerpt(c, goal);
-    Unit *unit = arena_new_of(c->arena, Unit);
-
-    *unit = *c->def->unit;
-    unit->body = (Block){.comment = c->def->unit->body.comment};
-    for (int i = 0; i < c->def->unit->body.len; i++)
-        vec_push(c->arena, &unit->body, c->def->unit->body.data[i]);
-    for (int i = 0; i < x.workspaces.len; i++) {
-        x.workspaces.data[i]->is_passed_on = true;
-        vec_push(c->arena, &unit->body, declared(c, x.workspaces.data[i]));
-    }
-    x.def->unit = unit;
-    for (int i = 0; i < x.def->values.len; i++)
-        x.def->values.data[i]->id = i;
-    return x.def;
-}
-
-/* ---- one kernel, or what counts as one -------------------------------------------------- */
-
-static const char *kernel_name(const Cutter *c)
-{
-    const char *name = c->def->unit->name;
-
-    return c->program->units.len ? arena_printf(c->arena, "%s_%d", name, c->program->units.len + 1) : name;
-}
-
-static void say_why(Cutter *c, Unit *unit, const Goal *goal)
-{
-    const Kept *kept = find_kept(c, goal->values[0]);
-
-    if (kept)
-        unit->comment = arena_printf(c->arena, "leaves %s in memory for the next kernel, for in one %s", kept->name,
-                                     c->why);
-}
-
-/* Names do not matter: whether kernels fit does not depend on them. */
-static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)
-{
-    const bool *needed = cut_needed_for(c, goal);
-    Str key = str_new(c->arena);
-
-    str_addc(&key, repeat ? '*' : ' ');
-    for (int i = 0; i < goal->n; i++)
-        str_printf(&key, goal->values[i] == goal->beside ? " %d+" : " %d", goal->values[i]->id);
-    str_addc(&key, ':');
-    for (int i = 0; i < c->def->ops.len; i++) {
-        const DefValue *value = c->def->ops.data[i]->result;
-        const Kept *kept = needed[value->id] && !cut_in_goal(goal, value) ? find_kept(c, value) : NULL;
-
-        if (kept)
-            str_printf(&key, " %d %s", value->id, dtype_name(kept->dtype));
-    }
-    return str_text(&key);
-}
-
-static Tried *find_tried(Cutter *c, const char *key)
-{
-    for (int i = 0; i < c->tried.len; i++)
-        if (strcmp(c->tried.data[i].key, key) == 0)
-            return &c->tried.data[i];
-    return NULL;
-}
-
-/* Whether the kernels of a goal fit; it may be known. */
-static bool fits(Cutter *c, const char *key, const Program *program)
-{
-    const Tried *tried = find_tried(c, key);
-
-    if (tried)
-        return tried->fits;
-    bool fit = program && !c->misfit(c->user, program);
-    vec_push(c->arena, &c->tried, ((Tried){key, fit, 0}));
-    return fit;
-}
-
-static bool is_long(const Def *def, int most)
-{
-    int products = 0;
-
-    for (int i = 0; i < def->ops.len; i++)
-        products += def->ops.data[i]->op == OP_GEMM;
-    return def->ops.len > most && products > MOST_PRODUCTS;
-}
-
-/* The kernels of an excerpt. */
-static Program *kernels_of(Cutter *c, const Excerpt *x, bool repeat, int parts)
-{
-    Diags *quiet = diags_new(c->arena, NULL);
-    Flow flow = {.arena = c->arena, .syms = c->syms, .def = x->def, .diags = quiet, .kernel = x->def->unit->name, .repeat = repeat};
-
-    for (int i = 0; i < x->workspaces.len; i++)
-        vec_push(c->arena, &flow.workspaces, x->workspaces.data[i]);
-    return flow_program(&flow, parts);
-}
-
-/* Whether a kernel writes what has the name of something that kernels before it wrote. */
-static bool writes_again(const Cutter *c, const Program *program)
-{
-    for (int i = 0; i < program->units.len; i++)
-        for (int k = 0; k < program->units.data[i]->body.len; k++) {
-            const Stmt *s = program->units.data[i]->body.data[k];
-
-            for (int u = 0; s->kind == STMT_OUTPUT && u < c->program->units.len; u++)
-                if (block_find(&c->program->units.data[u]->body, STMT_OUTPUT, s->name))
-                    return true;
-        }
-    return false;
-}
-
-/* Into how many parts its loops are best cut, as of blocks that read all rows: without products. */
-static int best_parts(Cutter *c, const Excerpt *x, const Program *program)
-{
-    int parts = c->parts && !def_multiplies(x->def) ? c->parts(c->user, program) : 1;
-
-    return parts > 0 ? parts : 1;
-}
-
-/* The kernels with loops in parts where that is better. */
-static Program *in_parts(Cutter *c, const char *key, const Excerpt *x, bool repeat, Program *program)
-{
-    Tried *tried = find_tried(c, key);
-
-    if (tried->parts == 0)
-        tried->parts = best_parts(c, x, program);
-    Program *cut = tried->parts > 1 ? kernels_of(c, x, repeat, tried->parts) : NULL;
-    return cut && !writes_again(c, cut) && !c->misfit(c->user, cut) ? cut : program;
-}
-
-/* Adds the kernels of a goal, if they can be and fit. */
-bool cut_attempt(Cutter *c, const Goal *goal, bool repeat)
-{
-    const char *key = key_of(c, goal, repeat);
-    const Tried *tried = find_tried(c, key);
-
-    if (tried ? !tried->fits : c->tried.len >= MOST_TRIES)
-        return false;
-    Excerpt x = excerpt(c, goal);
-    Unit *unit = arena_new_of(c->arena, Unit);
-
-    if (is_long(x.def, MOST_OPS))
-        return false;
-    *unit = *c->def->unit;
-    unit->name = kernel_name(c);
-    x.def->unit = unit;
-    Program *program = kernels_of(c, &x, repeat, 1);
-    if (!fits(c, key, program))
-        return false;
-    program = in_parts(c, key, &x, repeat, program);
-    say_why(c, program->units.data[0], goal);
-    for (int i = 0; i < program->units.len; i++)
-        vec_push(c->arena, &c->program->units, program->units.data[i]);
-    return true;
 }
 
 /* ---- what may be kept ------------------------------------------------------------------------ */
@@ -437,7 +132,7 @@ DefValue *cut_repeated_product(const Cutter *c, const Goal *goal, const Goal *cu
         const DefOp *op = c->def->ops.data[i];
 
         if (op->op == OP_GEMM && !cut_in_goal(cut, op->result) && before[op->result->id] && after[op->result->id] &&
-            !find_kept(c, op->result))
+            !cut_find_kept(c, op->result))
             return op->result;
     }
     return NULL;
@@ -548,7 +243,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         DefValue *value = c->def->ops.data[i]->result;
         Goal cut = {.values = &value, .n = 1};
 
-        if (needed[value->id] && !find_kept(c, value) && !cut_in_goal(goal, value) && (!c->copies || is_copy(value)) &&
+        if (needed[value->id] && !cut_find_kept(c, value) && !cut_in_goal(goal, value) && (!c->copies || is_copy(value)) &&
             cut_has_shape(c, value) && !cut_repeated_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }
@@ -565,31 +260,31 @@ static bool attempt_either(Cutter *c, const Goal *goal)
 
 static bool cut_at(Cutter *c, const Goal *goal, DefValue *value, bool again)
 {
-    int units = c->program->units.len, kept = c->kept.len;
+    int steps = c->steps.len, kept = c->kept.len;
     Goal cut = {.values = &value, .n = 1, .keeps = true};
     Kept new = cut_keep(c, value);
 
     vec_push(c->arena, &c->kept, new);
     if (attempt_either(c, &cut) && (again ? cut_solve(c, goal) : cut_attempt(c, goal, false)))
         return true;
-    c->program->units.len = units;
+    c->steps.len = steps;
     c->kept.len = kept;
     return false;
 }
 
-/* What a search has added: kernels, and what they leave. */
+/* What a search has added: steps, and what they leave. */
 typedef struct Found {
-    int units_from, kept_from;
-    VEC(Unit *) units;
-    VEC(Kept) kept;
+    int steps_from, kept_from;
+    VEC(CutStep) steps;
+    KeptList kept;
 } Found;
 
-static Found found_since(Cutter *c, int units, int kept)
+static Found found_since(Cutter *c, int steps, int kept)
 {
-    Found found = {.units_from = units, .kept_from = kept};
+    Found found = {.steps_from = steps, .kept_from = kept};
 
-    for (int i = units; i < c->program->units.len; i++)
-        vec_push(c->arena, &found.units, c->program->units.data[i]);
+    for (int i = steps; i < c->steps.len; i++)
+        vec_push(c->arena, &found.steps, c->steps.data[i]);
     for (int i = kept; i < c->kept.len; i++)
         vec_push(c->arena, &found.kept, c->kept.data[i]);
     return found;
@@ -597,7 +292,7 @@ static Found found_since(Cutter *c, int units, int kept)
 
 static void take_back(Cutter *c, const Found *found)
 {
-    c->program->units.len = found->units_from;
+    c->steps.len = found->steps_from;
     c->kept.len = found->kept_from;
 }
 
@@ -620,22 +315,25 @@ static bool solve_without(Cutter *c, const Goal *goal, const Found *found, int c
 }
 
 /* Cuts are tried smallest first, and the first ones may not have helped: what fits without them does without. */
-static void drop_needless(Cutter *c, const Goal *goal, int units, int kept)
+static void drop_needless(Cutter *c, const Goal *goal, int steps, int kept)
 {
-    Found found = found_since(c, units, kept);
+    Found found = found_since(c, steps, kept);
+    int kernels = cut_written(c)->units.len;
 
     for (int i = 0; i < found.kept.len; i++)
         if (found.kept.data[i].value->is_output)
             return;
     for (int i = 0; i < found.kept.len;) {
-        if (solve_without(c, goal, &found, i) && c->program->units.len < units + found.units.len)
-            found = found_since(c, units, kept);
-        else
+        if (solve_without(c, goal, &found, i) && cut_written(c)->units.len < kernels) {
+            found = found_since(c, steps, kept);
+            kernels = cut_written(c)->units.len;
+        } else {
             i++;
+        }
     }
     take_back(c, &found);
-    for (int i = 0; i < found.units.len; i++)
-        vec_push(c->arena, &c->program->units, found.units.data[i]);
+    for (int i = 0; i < found.steps.len; i++)
+        vec_push(c->arena, &c->steps, found.steps.data[i]);
     for (int i = 0; i < found.kept.len; i++)
         vec_push(c->arena, &c->kept, found.kept.data[i]);
 }
@@ -645,7 +343,7 @@ static void drop_needless(Cutter *c, const Goal *goal, int units, int kept)
 static bool try_cuts(Cutter *c, const Goal *goal, double from, double to)
 {
     const Candidates list = candidates(c, goal);
-    int units = c->program->units.len, kept = c->kept.len;
+    int steps = c->steps.len, kept = c->kept.len;
 
     for (int again = 0; again < 2; again++)
         for (int i = 0; i < list.len; i++) {
@@ -653,7 +351,7 @@ static bool try_cuts(Cutter *c, const Goal *goal, double from, double to)
                 !cut_at(c, goal, list.data[i].value, again))
                 continue;
             if (again)
-                drop_needless(c, goal, units, kept);
+                drop_needless(c, goal, steps, kept);
             return true;
         }
     return false;
@@ -667,7 +365,7 @@ bool cut_is_read_where_written(const Cutter *c, const DefValue *value)
 /* What is written may be read by the kernels behind. */
 static void keep_output(Cutter *c, const DefValue *value)
 {
-    if (!find_kept(c, value) && cut_has_shape(c, value) && cut_is_read_where_written(c, value))
+    if (!cut_find_kept(c, value) && cut_has_shape(c, value) && cut_is_read_where_written(c, value))
         vec_push(c->arena, &c->kept, ((Kept){value, value->name, value->dtype}));
 }
 
@@ -684,10 +382,10 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
             rest.values[rest.n++] = goal->values[i];
     if (rest.n == 0)
         return false;
-    int units = c->program->units.len, kept = c->kept.len;
+    int steps = c->steps.len, kept = c->kept.len;
     if (by_rows && cut_share(c, &first, &rest) && cut_solve(c, &rest))
         return true;
-    c->program->units.len = units;
+    c->steps.len = steps;
     c->kept.len = kept;
     if (!cut_solve(c, &first))
         return false;
@@ -705,10 +403,10 @@ static Goal read_by_elements(const Cutter *c, const Goal *goal)
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
 
-        if (!needed[op->result->id] || (find_kept(c, op->result) && !cut_in_goal(goal, op->result)))
+        if (!needed[op->result->id] || (cut_find_kept(c, op->result) && !cut_in_goal(goal, op->result)))
             continue;
         for (int k = 0; k < op->reads.len; k++)
-            if (op->reads.data[k].value->op && !find_kept(c, op->reads.data[k].value) && !cut_in_goal(&read, op->reads.data[k].value))
+            if (op->reads.data[k].value->op && !cut_find_kept(c, op->reads.data[k].value) && !cut_in_goal(&read, op->reads.data[k].value))
                 read.values[read.n++] = op->reads.data[k].value;
     }
     return read;
@@ -744,16 +442,16 @@ static Goal without(const Cutter *c, const Goal *goal, const Goal *own)
 static bool keep_as_outputs(Cutter *c, const Goal *goal, const Goal *own)
 {
     Goal rest = without(c, goal, own);
-    int units = c->program->units.len, kept = c->kept.len;
+    int steps = c->steps.len, kept = c->kept.len;
 
     bool done = rest.n > 0 && cut_solve(c, own);
     for (int i = 0; i < own->n && done; i++) {
         keep_output(c, own->values[i]);
-        done = find_kept(c, own->values[i]) != NULL;
+        done = cut_find_kept(c, own->values[i]) != NULL;
     }
     done = done && cut_solve(c, &rest);
     if (!done) {
-        c->program->units.len = units;
+        c->steps.len = steps;
         c->kept.len = kept;
     }
     return done;
@@ -796,13 +494,13 @@ static bool cut_at_outputs(Cutter *c, const Goal *goal)
 static bool keep_beside_output(Cutter *c, const Goal *goal, DefValue *value)
 {
     Goal own = {.values = &value, .n = 1, .beside = value}, rest = without(c, goal, &own);
-    int units = c->program->units.len, kept = c->kept.len;
+    int steps = c->steps.len, kept = c->kept.len;
     Kept new = cut_keep(c, value);
 
     vec_push(c->arena, &c->kept, new);
     if (cut_solve(c, &own) && cut_solve(c, &rest))
         return true;
-    c->program->units.len = units;
+    c->steps.len = steps;
     c->kept.len = kept;
     return false;
 }
@@ -837,7 +535,7 @@ static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
 /* Several of them, of one kernel. */
 static bool keep_together(Cutter *c, const Goal *goal, const Goal *read)
 {
-    int units = c->program->units.len, kept = c->kept.len;
+    int steps = c->steps.len, kept = c->kept.len;
 
     for (int i = 0; i < read->n; i++)
         if (!cut_has_shape(c, read->values[i]) || cut_in_goal(goal, read->values[i]))
@@ -845,7 +543,7 @@ static bool keep_together(Cutter *c, const Goal *goal, const Goal *read)
     for (int i = 0; i < 2; i++) {
         if (cut_together(c, read, i == 1) && cut_solve(c, goal))
             return true;
-        c->program->units.len = units;
+        c->steps.len = steps;
         c->kept.len = kept;
     }
     return false;
@@ -866,16 +564,16 @@ static bool solve_deeper(Cutter *c, const Goal *goal)
 
 bool cut_solve(Cutter *c, const Goal *goal)
 {
-    int units = c->program->units.len, kept = c->kept.len;
+    int steps = c->steps.len, kept = c->kept.len;
     bool done = false;
 
-    if (c->depth < DEEPEST && c->tried.len < MOST_TRIES) {
+    if (c->depth < DEEPEST && cut_may_try(c)) {
         c->depth++;
         done = solve_deeper(c, goal);
         c->depth--;
     }
     if (!done) {
-        c->program->units.len = units;
+        c->steps.len = steps;
         c->kept.len = kept;
     }
     return done;
@@ -939,7 +637,7 @@ static bool make_ahead(Cutter *c)
         DefValue *value = operand_of(c->def, c->def->values.data[c->readers.data[i]]);
         Goal ahead = {.values = &value, .n = 1, .keeps = true};
 
-        if (find_kept(c, value))
+        if (cut_find_kept(c, value))
             continue;
         if (!cut_has_shape(c, value))
             return false;
@@ -953,34 +651,23 @@ static bool make_ahead(Cutter *c)
 
 /* ---- one way after the other ------------------------------------------------------------------------ */
 
-/* Of one definition: nothing that is tried, kept or written so far. */
-static Cutter afresh(const Cutter *c, const Def *def, int n_values)
-{
-    Cutter fresh = *c;
-
-    fresh.def = def;
-    fresh.n_values = n_values;
-    fresh.program = arena_new_of(c->arena, Program);
-    return fresh;
-}
-
 /* With nothing large in memory, but what rows of products come to. */
 static Program *cut_totals(const Cutter *all)
 {
     const Def *def = cut_spell_softmaxes(all);
-    Cutter totals = afresh(all, def, def->values.len);
+    Cutter totals = cut_afresh(all, def, def->values.len, arena_printf(all->arena, "%s, softmaxes in steps", all->of));
     Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
 
     totals.modest = true;
-    return make_ahead(&totals) && cut_at_totals(&totals, &goal) ? totals.program : NULL;
+    return make_ahead(&totals) && cut_at_totals(&totals, &goal) ? cut_written(&totals) : NULL;
 }
 
 static Program *cut_so(const Cutter *c)
 {
-    Cutter so = afresh(c, c->def, c->n_values);
+    Cutter so = cut_afresh(c, c->def, c->n_values, c->of);
     Goal goal = {.values = c->def->outputs.data, .n = c->def->outputs.len};
 
-    return make_ahead(&so) && cut_solve(&so, &goal) ? so.program : NULL;
+    return make_ahead(&so) && cut_solve(&so, &goal) ? cut_written(&so) : NULL;
 }
 
 /* Where inputs in another type are enough to keep, nothing that products make goes through memory. What is kept of small sizes, be it
@@ -1002,21 +689,31 @@ static Program *cut_each_way(const Cutter *all)
     return program ? program : cut_so(all);
 }
 
+/* What cut_as_seen goes on with: one definition, and if that cannot be, another. */
+typedef struct EachSeen {
+    Cutter cutter;
+    int definitions;
+} EachSeen;
+
 static Program *cut_all(void *user, const Def *def, int n_values)
 {
-    const Cutter *c = user;
+    EachSeen *each = user;
+    const Cutter *c = &each->cutter;
+    const char *of = arena_printf(c->arena, "%d", each->definitions++);
     Readers readers = {0};
     const Def *read = flow_read_for_products(c->arena, c->syms, def, &readers);
-    Cutter all = afresh(c, def, n_values), ahead = afresh(c, read, read->values.len);
+    Cutter all = cut_afresh(c, def, n_values, of), ahead = cut_afresh(c, read, read->values.len, arena_printf(c->arena, "%s, read ahead", of));
     Program *program;
 
     ahead.readers = readers;
     return read != def && (program = cut_each_way(&ahead)) ? program : cut_each_way(&all);
 }
 
-Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, FuseParts parts, void *user)
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseAsked *asked, FuseMisfit misfit, FuseParts parts,
+                  void *user)
 {
-    Cutter c = {.arena = arena, .syms = syms, .misfit = misfit, .parts = parts, .user = user, .why = why->message, .open = why->code == TW0605};
+    EachSeen each = {.cutter = {.arena = arena, .syms = syms, .misfit = misfit, .parts = parts, .user = user, .asked = asked,
+                                .why = why->message, .open = why->code == TW0605}};
 
-    return is_long(written, MOST_CUT) ? NULL : cut_as_seen(arena, syms, written, cut_all, &c);
+    return cut_is_long(written, MOST_CUT) ? NULL : cut_as_seen(arena, syms, written, cut_all, &each);
 }

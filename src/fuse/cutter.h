@@ -20,12 +20,21 @@ typedef struct Goal {
     const DefValue *beside; /* the one of them that is left in memory exactly as well; NULL: none */
 } Goal;
 
-/* A goal that was tried: the search comes to the same ones by several ways. */
-typedef struct Tried {
-    const char *key; /* what it computes, from what */
-    bool fits;
-    int parts; /* into which its loops are best cut; 0: not asked yet */
-} Tried;
+typedef VEC(Kept) KeptList;
+
+/* A goal as a definition of its own. */
+typedef struct Excerpt {
+    Def *def;
+    VEC(DefValue *) workspaces; /* of its values: what is kept */
+} Excerpt;
+
+/* A goal that a search has settled on. */
+typedef struct CutStep {
+    Goal goal;
+    bool repeat;     /* blocks may compute the same products */
+    KeptList kept;   /* by then */
+    const char *key; /* under which its answer is */
+} CutStep;
 
 typedef struct Cutter {
     Arena *arena;
@@ -40,21 +49,45 @@ typedef struct Cutter {
     bool modest;   /* nothing is kept that is much larger than inputs and outputs */
     int n_values;  /* ids are less */
     Readers readers; /* values that kernels ahead make, as products take them */
-    VEC(Kept) kept;
-    Program *program;
-    VEC(Tried) tried;
+    FuseAsked *asked;
+    const char *of; /* which of the definitions that are made of the one that is to be cut; the same for each that asks of that one */
+    int search;     /* its number */
+    int tries;
     int depth;
+    KeptList kept;
+    VEC(CutStep) steps;
 } Cutter;
+
+/* ---- excerpt.c */
+
+/* A goal as a definition, with the whole one's unit. */
+Excerpt cut_excerpt(const Cutter *c, const Goal *goal);
+/* Likewise, with a unit of its own, in which what is kept is declared as tensors are. */
+Def *cut_as_definition(const Cutter *c, const Goal *goal);
+
+/* ---- attempt.c */
+
+/* What a cutter says, for another search, in a definition that is called `of` (see Cutter). */
+Cutter cut_afresh(const Cutter *c, const Def *def, int n_values, const char *of);
+/* Whether the search has not tried enough. */
+bool cut_may_try(const Cutter *c);
+/* Adds a goal to the steps, from what is kept, if it can be kernels, and these fit. repeat: blocks may compute the same products. */
+bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
+/* The kernels of all steps. */
+Program *cut_written(const Cutter *c);
+/* Whether it has more operations than `most`, and many products. */
+bool cut_is_long(const Def *def, int most);
+
+/* ---- cut.c */
 
 /* By value id: what the goal is computed from, itself included. */
 bool *cut_needed_for(const Cutter *c, const Goal *goal);
-/* Adds the kernels of a goal, from what is kept, if they can be and fit. repeat: blocks may compute the same products. */
-bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
-/* Likewise, with kernels ahead for what the goal reads single elements of. */
+/* Adds a goal in one step, and steps ahead for what it reads single elements of. */
 bool cut_reach(Cutter *c, const Goal *goal);
-/* Adds the kernels of a goal: as few as are found, and those ahead that they take. */
+/* Adds a goal in as few steps as are found, with those ahead that they take. */
 bool cut_solve(Cutter *c, const Goal *goal);
-bool cut_is_kept(const Cutter *c, const DefValue *value);
+/* How it is kept; NULL: it is not. */
+const Kept *cut_find_kept(const Cutter *c, const DefValue *value);
 /* Whether it is not much larger than the largest input or output. */
 bool cut_is_little(const Def *def, const DefValue *value);
 /* A workspace's shape is declared. */
@@ -62,10 +95,8 @@ bool cut_has_shape(const Cutter *c, const DefValue *value);
 bool cut_in_goal(const Goal *goal, const DefValue *value);
 /* Whether an output holds, in memory, what others want of the value: exactly, or as the products that alone take it round it. */
 bool cut_is_read_where_written(const Cutter *c, const DefValue *value);
-/* A product that the cut's kernel and the goal's would both compute; NULL: none. */
+/* A product that the cut's step and the goal's would both compute; NULL: none. */
 DefValue *cut_repeated_product(const Cutter *c, const Goal *goal, const Goal *cut);
-/* A goal as a definition, with a unit of its own, in which what is kept is declared as tensors are. */
-Def *cut_as_definition(const Cutter *c, const Goal *goal);
 /* What the operation gives other places, computing nothing; NULL: it is no such one. */
 const DefValue *cut_rearranged(const DefOp *op);
 /* The value as it would be kept. */
@@ -75,8 +106,7 @@ Kept cut_keep(const Cutter *c, const DefValue *value);
 
 /* The definition with softmaxes of what products make as the maximum, the exponentials, their sum and the quotient. */
 const Def *cut_spell_softmaxes(const Cutter *c);
-/* Adds the kernels of a goal: first those that leave what rows of products come to, then the others, which compute the same
- * products again. */
+/* Adds a goal: first steps that leave what rows of products come to, then the others, which compute the same products again. */
 bool cut_at_totals(Cutter *c, const Goal *goal);
 
 /* What others want of a total: where all that is done with it is a function of it, that one's value. */
@@ -84,10 +114,10 @@ DefValue *cut_as_wanted(const Def *def, DefValue *total);
 
 /* ---- share.c */
 
-/* Adds a kernel for the first values that leaves what the others need of it, if there is anything, and can be such a kernel. What
+/* Adds a step for the first values that leaves what the others need of it, if there is anything, and can be such a step. What
  * is kept stays so if not. */
 bool cut_share(Cutter *c, const Goal *first, const Goal *rest);
-/* Adds a kernel for the first of these values, and for those of its rows that are made of the same products, or, of each other,
+/* Adds a step for the first of these values, and for those of its rows that are made of the same products, or, of each other,
  * one of which is made of the other; likewise. */
 bool cut_together(Cutter *c, const Goal *values, bool of_each_other);
 

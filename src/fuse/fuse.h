@@ -35,12 +35,18 @@ bool fuse_joins(const Program *sketch);
 
 /* What is wrong with a sketch for the target at hand; NULL: nothing. */
 typedef const Diag *(*FuseMisfit)(void *user, const Program *sketch);
+/* Into how many parts loops of a sketch are best cut. */
+typedef int (*FuseParts)(void *user, const Program *sketch);
+
+/* What was found out about sketches of one definition. To cut it again, by a misfit that asks for less (what fitted does so
+ * still), takes answers about what did not fit alone. */
+typedef struct FuseAsked FuseAsked;
+FuseAsked *fuse_asked_new(Arena *arena);
 
 /* The same in several kernels, where one cannot be, or its tiles do not fit: some
  * values are left in memory by one kernel and read by the next. why: what was
  * wrong with the one. parts: NULL: none of them is cut so. NULL: that does not help; nothing is recorded. */
-typedef int (*FuseParts)(void *user, const Program *sketch); /* into how many parts loops of one of them are best cut */
-Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, FuseParts parts, void *user);
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseAsked *asked, FuseMisfit misfit, FuseParts parts, void *user);
 
 /* A definition as two, each with a unit of its own, of which the second takes what the first leaves in memory. */
 typedef struct FuseStages {

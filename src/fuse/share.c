@@ -21,7 +21,7 @@ typedef struct Sharing {
 
 static bool is_shared(const Sharing *s, const DefValue *value)
 {
-    return s->here[value->id] && s->there[value->id] && value->op && !cut_is_kept(s->c, value);
+    return s->here[value->id] && s->there[value->id] && value->op && !cut_find_kept(s->c, value);
 }
 
 /* Along how many elements a product sums; 0: that is not known. */

@@ -139,7 +139,7 @@ static Goal next_totals(const Cutter *c, const Goal *goal)
         if (!needed[value->id] || !made[value->id] || value->is_output || !is_total(c, value))
             continue;
         value = cut_as_wanted(c->def, value);
-        if (needed[value->id] && !cut_is_kept(c, value) && (totals.n == 0 || flow_same_rows(totals.values[0], value)))
+        if (needed[value->id] && !cut_find_kept(c, value) && (totals.n == 0 || flow_same_rows(totals.values[0], value)))
             totals.values[totals.n++] = value;
     }
     return totals;

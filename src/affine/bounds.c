@@ -111,11 +111,25 @@ static Interval interval_exp2(Interval a)
     return r;
 }
 
+/* A factor times what is within an interval. */
+static Interval interval_scale(Interval a, int64_t factor)
+{
+    int64_t x = sat_mul(a.lo, factor), y = sat_mul(a.hi, factor);
+    return x < y ? (Interval){x, y} : (Interval){y, x};
+}
+
+static Interval sum_node_interval(const Aff *a);
+
+/* Of a sum when somebody asks: most are but what others are made of, term by term. */
 static Interval interval_of(const Aff *a)
 {
-    const AffNode *node = (const AffNode *)a;
+    AffNode *node = (AffNode *)a;
     if (a->kind == AFF_SYM)
         return (Interval){a->sym->lo, a->sym->hi};
+    if (!node->bounded) {
+        Interval r = sum_node_interval(a);
+        *node = (AffNode){node->aff, node->size, true, r.lo, r.hi};
+    }
     return (Interval){node->lo, node->hi};
 }
 
@@ -131,7 +145,7 @@ static Interval sum_by_terms(const AffSum *s)
     Interval r = {s->constant, s->constant};
     for (int i = 0; i < s->n; i++) {
         int64_t c = s->terms[i].coef;
-        r = interval_add(r, interval_mul(interval_of(s->terms[i].product), (Interval){c, c}));
+        r = interval_add(r, interval_scale(interval_of(s->terms[i].product), c));
     }
     return r;
 }
@@ -208,12 +222,22 @@ void sum_bounds(const AffSum *s, int64_t *lo, int64_t *hi)
 
 /* ---- nodes ----------------------------------------------------------------------- */
 
-static Interval product_interval(const Aff *a, Interval x, Interval y)
+static Interval product_interval(const Aff *a)
 {
-    Interval r = interval_mul(x, y);
+    Interval r = interval_mul(interval_of(a->a), interval_of(a->b));
     if (a->a == a->b && r.lo < 0) /* a square */
         r.lo = 0;
     return r;
+}
+
+static Interval least_interval(Interval x, Interval y)
+{
+    return (Interval){x.lo < y.lo ? x.lo : y.lo, x.hi < y.hi ? x.hi : y.hi};
+}
+
+static Interval most_interval(Interval x, Interval y)
+{
+    return (Interval){x.lo > y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi};
 }
 
 static Interval sum_node_interval(const Aff *a)
@@ -225,25 +249,25 @@ static Interval sum_node_interval(const Aff *a)
     return r;
 }
 
+/* Of any but a sum. */
 static Interval node_interval(const Aff *a)
 {
-    Interval x = a->a ? interval_of(a->a) : anything, y = a->b ? interval_of(a->b) : anything;
     switch (a->kind) {
     case AFF_CONST: return (Interval){a->value, a->value};
     case AFF_SYM: return (Interval){a->sym->lo, a->sym->hi};
-    case AFF_ADD: return sum_node_interval(a);
-    case AFF_MUL: return product_interval(a, x, y);
-    case AFF_DIV: return interval_div(x, y);
-    case AFF_MOD: return interval_mod(x, y);
-    case AFF_EXP2: return interval_exp2(x);
-    case AFF_MIN: return (Interval){x.lo < y.lo ? x.lo : y.lo, x.hi < y.hi ? x.hi : y.hi};
-    case AFF_MAX: return (Interval){x.lo > y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi};
+    case AFF_MUL: return product_interval(a);
+    case AFF_DIV: return interval_div(interval_of(a->a), interval_of(a->b));
+    case AFF_MOD: return interval_mod(interval_of(a->a), interval_of(a->b));
+    case AFF_EXP2: return interval_exp2(interval_of(a->a));
+    case AFF_MIN: return least_interval(interval_of(a->a), interval_of(a->b));
+    case AFF_MAX: return most_interval(interval_of(a->a), interval_of(a->b));
     case AFF_LE:
     case AFF_EQ:
     case AFF_AND:
     case AFF_OR:
     case AFF_NOT: return (Interval){0, 1};
-    case AFF_AT: return x;
+    case AFF_AT: return interval_of(a->a);
+    case AFF_ADD:
     case AFF_POISON: break;
     }
     return anything;
@@ -252,6 +276,7 @@ static Interval node_interval(const Aff *a)
 void aff_node_bounds(AffNode *node)
 {
     Interval r = node_interval(&node->aff);
+    node->bounded = node->aff.kind != AFF_ADD;
     node->lo = r.lo;
     node->hi = r.hi;
 }

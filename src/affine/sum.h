@@ -28,6 +28,7 @@ typedef struct AffNode {
     Aff aff; /* first, so that an Aff pointer is a node pointer */
     int size;
     unsigned kinds; /* of symbols in it: 1 << AffSymKind */
+    bool bounded;   /* lo and hi are known */
     int64_t lo, hi;
 } AffNode;
 
@@ -77,6 +78,7 @@ int aff_factors(const Aff *product, const Aff *factors[AFF_MAX_DEGREE]);
 const Aff *aff_rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b);
 
 /* bounds.c */
+/* Of a new node; those of a sum are found when they are asked for. */
 void aff_node_bounds(AffNode *node);
 void sum_bounds(const AffSum *s, int64_t *lo, int64_t *hi);
 /* a <= b for all values of the symbols, as far as can be seen. */
@@ -126,8 +128,9 @@ static inline uint64_t gcd_u64(uint64_t a, uint64_t b)
 
 static inline bool aff_is_boolean(const Aff *a)
 {
-    const AffNode *node = (const AffNode *)a;
-    return node->lo >= 0 && node->hi <= 1;
+    int64_t lo, hi;
+    aff_bounds(a, &lo, &hi);
+    return lo >= 0 && hi <= 1;
 }
 
 #endif

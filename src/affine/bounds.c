@@ -128,7 +128,9 @@ static Interval interval_of(const Aff *a)
         return (Interval){a->sym->lo, a->sym->hi};
     if (!node->bounded) {
         Interval r = sum_node_interval(a);
-        *node = (AffNode){node->aff, node->size, true, r.lo, r.hi};
+        node->bounded = true;
+        node->lo = r.lo;
+        node->hi = r.hi;
     }
     return (Interval){node->lo, node->hi};
 }

@@ -21,6 +21,12 @@ void emu_addresses(Warp *w, const Inst *in, int k, bool wide, int64_t offset,
     }
 }
 
+/* How an access races: a strong one goes with atomic operations. */
+static AccessMode racing_mode(const Inst *in, AccessMode mode)
+{
+    return in->flags & IF_STRONG ? ACCESS_ATOMIC : mode;
+}
+
 /* ---- what all spaces check ---------------------------------------------------- */
 
 /* PTX ISA, "Alignment": an access is aligned to its own size. */
@@ -126,10 +132,12 @@ static bool shared_race(Warp *w, const Inst *in, int l, uint32_t at, int bytes, 
     return kind != EMU_ASYNC_RACE; /* not written yet, for that very reason */
 }
 
-/* Races between lanes of this warp. */
+/* Races between lanes of this warp. Volatile accesses are strong, but who leaves out bar.warp.sync
+ * and has them instead relies on lanes that go in step. */
 static void lane_races(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address, int bytes, AccessMode mode)
 {
-    uint32_t racing = emu_lanes_access(w, mask, address, bytes, mode, in->flags & IF_FULL);
+    AccessMode how = in->flags & IF_VOLATILE ? mode : racing_mode(in, mode);
+    uint32_t racing = emu_lanes_access(w, mask, address, bytes, how, in->flags & IF_FULL);
 
     for (; racing; racing &= racing - 1)
         emu_fault(w, in, EMU_RACE, first_lane(racing),
@@ -140,13 +148,14 @@ static void lane_races(Warp *w, const Inst *in, uint32_t mask, const uint64_t *a
 static void shared_checks(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,
                           int bytes, AccessMode mode)
 {
+    AccessMode how = racing_mode(in, mode);
     uint32_t rest = mask;
 
     lane_races(w, in, mask, address, bytes, mode);
-    while ((rest = emu_shadow_known(w, rest, address, bytes, mode)) != 0) {
+    while ((rest = emu_shadow_known(w, rest, address, bytes, how)) != 0) {
         int l = first_lane(rest);
 
-        if (!shared_race(w, in, l, (uint32_t)address[l], bytes, mode))
+        if (!shared_race(w, in, l, (uint32_t)address[l], bytes, how))
             mask &= ~(1u << l);
         rest &= rest - 1;
     }
@@ -223,11 +232,12 @@ static void global_race(Warp *w, const Inst *in, int l, Buffer *b, uint64_t offs
 {
     GlobalRace race;
 
-    if (mode != ACCESS_ATOMIC && in->flags & IF_STRONG)
-        mode = ACCESS_ATOMIC;
-    if (!emu_global_race(w, l, b, offset, bytes, mode, &race))
+    if (!emu_global_race(w, l, b, offset, bytes, racing_mode(in, mode), &race))
         return;
-    if (race.lanes)
+    if (race.other.pending && !race.other.bulk)
+        emu_fault(w, in, EMU_ASYNC_RACE, l, "byte %llu of '%s' is read by a cp.async of warp %d that has not been waited for",
+                  (unsigned long long)offset, b->name, race.other.warp);
+    else if (race.lanes)
         emu_fault(w, in, EMU_RACE, l, "byte %llu of '%s' was %s by another lane of the warp and no bar.warp.sync lies between",
                   (unsigned long long)offset, b->name, race.how);
     else
@@ -358,8 +368,8 @@ static uint32_t access_generic(Warp *w, const Inst *in, uint32_t mask, const uin
     return mask ? ok | access_global(w, in, mask, address, bytes, mode, at) : ok;
 }
 
-uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
-                    const uint64_t address[LANES], int bytes, AccessMode mode, uint8_t *at[LANES])
+static uint32_t access_space(Warp *w, const Inst *in, uint32_t mask, Space space, const uint64_t address[LANES],
+                             int bytes, AccessMode mode, uint8_t *at[LANES])
 {
     switch (space) {
     case SPACE_SHARED:
@@ -376,4 +386,30 @@ uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
         break;
     }
     return 0;
+}
+
+/* Lanes that have acquired what the others have not. */
+static EMU_COLD uint32_t access_apart(Warp *w, const Inst *in, uint32_t mask, Space space, const uint64_t address[LANES],
+                                      int bytes, AccessMode mode, uint8_t *at[LANES])
+{
+    uint32_t know = mask & w->part_lanes, others = mask & ~know, ok = 0;
+    uint8_t *part[LANES];
+    WarpKnows before;
+
+    if (know) {
+        emu_flags_enter(w, &before);
+        ok = access_space(w, in, know, space, address, bytes, mode, part);
+        emu_flags_leave(w, &before);
+    }
+    if (others)
+        ok |= access_space(w, in, others, space, address, bytes, mode, at);
+    for (uint32_t rest = ok & know; rest; rest &= rest - 1)
+        at[first_lane(rest)] = part[first_lane(rest)];
+    return ok;
+}
+
+uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
+                    const uint64_t address[LANES], int bytes, AccessMode mode, uint8_t *at[LANES])
+{
+    return (w->part_lanes ? access_apart : access_space)(w, in, mask, space, address, bytes, mode, at);
 }

@@ -347,7 +347,7 @@ static bool alive(Warp *w, const Inst *in, int l, Machine *to)
 }
 
 /* Returns false when the lane has to be left out. */
-static bool check_access(Warp *w, const Inst *in, Machine *to, uint32_t at, int bytes, FarAccess *access)
+static bool check_access(Warp *w, const Inst *in, Machine *to, uint32_t at, int bytes, AccessMode mode, FarAccess *access)
 {
     int l = access->lane;
     const char *why;
@@ -358,7 +358,7 @@ static bool check_access(Warp *w, const Inst *in, Machine *to, uint32_t at, int 
         if (kind == EMU_ASYNC_RACE)
             return false;
     }
-    if (access->mode != ACCESS_WRITE && !emu_bits_all(to->shared_written, at, bytes))
+    if (mode != ACCESS_WRITE && !emu_bits_all(to->shared_written, at, bytes))
         emu_fault(w, in, EMU_UNINITIALISED, l, "shared memory of rank %d at 0x%x is read before it is written", to->rank, at);
     emu_bits_set(to->shared_written, at, bytes);
     return true;
@@ -367,7 +367,7 @@ static bool check_access(Warp *w, const Inst *in, Machine *to, uint32_t at, int 
 uint32_t emu_cluster_access(Warp *w, const Inst *in, uint32_t mask, const uint64_t address[LANES], int bytes,
                             AccessMode mode, uint8_t *at[LANES])
 {
-    FarAccess access = { .mode = mode };
+    FarAccess access = { .mode = in->flags & IF_STRONG ? ACCESS_ATOMIC : mode };
     Machine *last = NULL;
     uint64_t within[LANES];
     uint32_t ok = 0;
@@ -385,7 +385,7 @@ uint32_t emu_cluster_access(Warp *w, const Inst *in, uint32_t mask, const uint64
         access.lane = l;
         if (to->async)
             emu_mbarrier_touch(w, in, to->async, 1u << l, within, bytes);
-        if (w->m->checks && !check_access(w, in, to, (uint32_t)within[l], bytes, &access))
+        if (w->m->checks && !check_access(w, in, to, (uint32_t)within[l], bytes, mode, &access))
             continue;
         at[l] = to->shared + within[l];
         ok |= 1u << l;

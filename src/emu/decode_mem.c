@@ -19,26 +19,43 @@ static int mod_vector(Decoding *d)
     return emu_mod(d, "v2") ? 2 : emu_mod(d, "v4") ? 4 : emu_mod(d, "v8") ? 8 : 1;
 }
 
-/* .weak .volatile .relaxed.gpu .acquire.cta …: flags that order other accesses */
-static uint32_t mod_semantics(Decoding *d)
+/* .weak .volatile .relaxed.gpu .acquire.cta …: what other accesses it orders, and how far it reaches. Without
+ * a scope that is all: .volatile is .relaxed.sys, atomic operations are .gpu (PTX ISA, "ld", "atom"). */
+typedef struct Semantics {
+    uint32_t flags;
+    Scope scope;
+} Semantics;
+
+static Semantics mod_semantics(Decoding *d)
 {
-    uint32_t flags = 0;
+    static const struct {
+        const char *name;
+        uint32_t flags;
+    } orders[] = {
+        { "weak", 0 }, { "volatile", IF_STRONG | IF_VOLATILE }, { "relaxed", IF_STRONG },
+        { "acquire", IF_STRONG | IF_ACQUIRE }, { "release", IF_STRONG | IF_RELEASE },
+        { "acq_rel", IF_STRONG | IF_ACQUIRE | IF_RELEASE },
+    };
+    static const char *const scopes[] = { "cta", "cluster", "gpu", "sys" };
+    Semantics all = { 0, SCOPE_DEVICE };
+    int scope;
 
     emu_mod_unknown(d, "async"); /* red.async */
-    emu_mod(d, "weak");
-    if (emu_mod(d, "volatile") || emu_mod(d, "relaxed"))
-        flags |= IF_STRONG;
-    if (emu_mod(d, "acquire") || emu_mod(d, "sc"))
-        flags |= IF_STRONG | IF_ACQUIRE;
-    if (emu_mod(d, "release"))
-        flags |= IF_STRONG | IF_RELEASE;
-    if (emu_mod(d, "acq_rel"))
-        flags |= IF_ACQUIRE | IF_RELEASE;
-    emu_mod(d, "cta");
-    emu_mod(d, "cluster");
-    emu_mod(d, "gpu");
-    emu_mod(d, "sys");
-    return flags;
+    for (size_t i = 0; i < TW_COUNT(orders); i++)
+        all.flags |= emu_mod(d, orders[i].name) ? orders[i].flags : 0;
+    if (emu_mod_one_of(d, scopes, (int)TW_COUNT(scopes), &scope))
+        all.scope = scope < SCOPE_DEVICE ? (Scope)scope : SCOPE_DEVICE;
+    return all;
+}
+
+static void set_semantics(Decoding *d, Inst *in, Semantics semantics)
+{
+    in->flags |= semantics.flags;
+    in->scope = (uint8_t)semantics.scope;
+    if (semantics.flags & (IF_ACQUIRE | IF_RELEASE))
+        d->p->entry->flags = true;
+    if (semantics.flags & IF_STRONG && in->space != SPACE_GLOBAL)
+        d->p->entry->shared_atomics = true;
 }
 
 /* Lanes of the data registers are 4 or 8 bytes wide, all alike. */
@@ -130,7 +147,7 @@ static void decode_ld_param(Decoding *d, EmuType type, int vec)
  * st{.weak…}{.space}{hints}{.vec}.type [a], b{, policy} */
 static void decode_access(Decoding *d, bool stores)
 {
-    uint32_t flags = mod_semantics(d);
+    Semantics semantics = mod_semantics(d);
     Space space = mod_space(d);
     int vec = mod_vector(d), width;
     bool wide, policy = emu_mod(d, "L2::cache_hint");
@@ -164,7 +181,8 @@ static void decode_access(Decoding *d, bool stores)
         return;
     set_access(in, type, vec, space, width);
     in->imm = offset;
-    in->flags |= flags | (wide ? (uint32_t)IF_WIDE : 0);
+    in->flags |= wide ? (uint32_t)IF_WIDE : 0;
+    set_semantics(d, in, semantics);
 }
 
 void emu_decode_ld(Decoding *d)
@@ -226,7 +244,7 @@ static void decode_atomic(Decoding *d, bool returns)
 #include "emu/atomics.def"
 #undef ATOMIC
     };
-    uint32_t flags = mod_semantics(d);
+    Semantics semantics = mod_semantics(d);
     Space space = mod_space(d);
     int op = 0, first = returns ? 1 : 0;
     EmuType type;
@@ -258,10 +276,10 @@ static void decode_atomic(Decoding *d, bool returns)
     if (!in)
         return;
     set_access(in, type, 1, space, op);
-    if (space != SPACE_GLOBAL)
-        d->p->entry->shared_atomics = true;
     in->imm = offset;
-    in->flags |= flags | (wide ? (uint32_t)IF_WIDE : 0) | (returns ? 0 : (uint32_t)IF_NO_RETURN);
+    in->flags |= (wide ? (uint32_t)IF_WIDE : 0) | (returns ? 0 : (uint32_t)IF_NO_RETURN);
+    semantics.flags |= IF_STRONG;
+    set_semantics(d, in, semantics);
 }
 
 void emu_decode_atom(Decoding *d)

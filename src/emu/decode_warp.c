@@ -282,25 +282,34 @@ static bool decode_async_fence(Decoding *d)
     return true;
 }
 
-/* membar.level; fence{.sem}.scope */
+/* membar.level, which is fence.sc; fence{.sem}.scope, .acq_rel without .sem. One with .proxy.alias orders nothing here. */
 void emu_decode_fence(Decoding *d)
 {
-    static const char *const words[] = { "sc", "acq_rel", "acquire", "release", "proxy", "alias" };
-    bool device, cluster;
+    static const char *const scopes[] = { "cta", "cluster", "gpu", "gl", "sys" };
+    static const Scope meant[] = { SCOPE_BLOCK, SCOPE_CLUSTER, SCOPE_DEVICE, SCOPE_DEVICE, SCOPE_DEVICE };
+    bool acquires, releases, alias;
+    int scope;
     Inst *in;
 
     if (decode_async_fence(d))
         return;
-    device = emu_mod(d, "gl") || emu_mod(d, "gpu") || emu_mod(d, "sys");
-    cluster = emu_mod(d, "cluster");
-    emu_mod(d, "cta");
-    for (size_t i = 0; i < TW_COUNT(words); i++)
-        emu_mod(d, words[i]);
+    alias = emu_mod(d, "proxy") && emu_mod(d, "alias");
+    acquires = emu_mod(d, "acquire");
+    releases = emu_mod(d, "release");
+    if (emu_mod(d, "sc") || emu_mod(d, "acq_rel") || (!acquires && !releases))
+        acquires = releases = true;
+    if (!emu_mod_one_of(d, scopes, (int)TW_COUNT(scopes), &scope) && !alias) {
+        emu_bad_operands(d, "a fence has a scope");
+        return;
+    }
     if (!emu_need_args(d, 0, 0))
         return;
-    in = emu_ptx_emit(d, emu_exec_fence);
-    if (in && (device || cluster))
-        in->flags |= IF_RELEASE | IF_ACQUIRE | (device ? 0 : (uint32_t)IF_CLUSTER);
+    in = emu_ptx_emit(d, alias ? emu_exec_nop : emu_exec_fence);
+    if (!in || alias)
+        return;
+    in->scope = (uint8_t)meant[scope];
+    in->flags |= (acquires ? (uint32_t)IF_ACQUIRE : 0) | (releases ? (uint32_t)IF_RELEASE : 0);
+    d->p->entry->flags = true;
 }
 
 /* ---- control ----------------------------------------------------------------------------------- */

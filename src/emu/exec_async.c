@@ -27,20 +27,41 @@ static void land(Warp *w, Copy *c)
     emu_bits_set(m->shared_written, c->to, c->bytes);
 }
 
+/* What read for copies that have all landed has done so in this epoch. */
+static void end_reads(Warp *w, uint32_t reader)
+{
+    Writer *r = &w->m->run->writers.data[reader];
+
+    for (int i = 0; i < w->copies.len; i++) {
+        if (w->copies.data[i].reader == reader)
+            return;
+    }
+    r->pending = false;
+    r->epoch = w->epoch;
+    if (w->copy_reader == reader)
+        w->copy_reader = 0;
+}
+
 /* Lanes of mask wait for their copies of groups before upto[lane]. */
 static void land_groups(Warp *w, uint32_t mask, const uint32_t upto[LANES])
 {
-    int kept = 0;
+    int kept = 0, count = w->copies.len;
+    VEC(uint32_t) readers = { 0 };
 
-    for (int i = 0; i < w->copies.len; i++) {
-        Copy *c = &w->copies.data[i];
+    for (int i = 0; i < count; i++) {
+        Copy c = w->copies.data[i];
 
-        if (lane_on(mask, c->lane) && c->group < upto[c->lane])
-            land(w, c);
-        else
-            w->copies.data[kept++] = *c;
+        if (!lane_on(mask, c.lane) || c.group >= upto[c.lane]) {
+            w->copies.data[kept++] = c;
+            continue;
+        }
+        land(w, &c);
+        if (c.reader && (!readers.len || readers.data[readers.len - 1] != c.reader))
+            vec_push(w->m->arena, &readers, c.reader);
     }
     w->copies.len = kept;
+    for (int i = 0; i < readers.len; i++)
+        end_reads(w, readers.data[i]);
 }
 
 /* How many bytes each lane takes from memory; zeros fill the rest. */
@@ -117,24 +138,42 @@ static uint32_t check_source(Warp *w, const Inst *in, uint32_t mask, const uint6
     return ok;
 }
 
+/* The same for who reads until the copies of this group have been waited for; *reader: 0 where nothing can race. */
+static uint32_t check_reads(Warp *w, const Inst *in, uint32_t mask, const uint64_t *from, const int valid[LANES],
+                            uint8_t *at[LANES], uint32_t *reader)
+{
+    uint32_t own = w->writer_id, group = mask ? w->commits[first_lane(mask)] : 0, ok;
+
+    w->writer_id = w->copy_group == group ? w->copy_reader : 0;
+    ok = check_source(w, in, mask, from, valid, at);
+    *reader = w->writer_id;
+    if (*reader) {
+        w->m->run->writers.data[*reader].pending = true;
+        w->copy_reader = *reader;
+        w->copy_group = group;
+    }
+    w->writer_id = own;
+    return ok;
+}
+
 void emu_exec_cp_async(Warp *w, const Inst *in, uint32_t mask)
 {
     static const uint8_t nothing[16];
     uint64_t to[LANES], from[LANES];
     uint8_t *at[LANES];
     int valid[LANES];
-    uint32_t readable;
+    uint32_t readable, reader;
     bool now = w->m->launch->seed && rng_next(&w->m->run->rng) & 1;
 
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, to);
     emu_addresses(w, in, 1, true, in->imm2, from);
     valid_bytes(w, in, valid);
     mask = check_target(w, in, mask, to);
-    readable = check_source(w, in, mask, from, valid, at);
+    readable = check_reads(w, in, mask, from, valid, at, &reader);
     for (; mask; mask &= mask - 1) {
         int l = first_lane(mask);
         bool ok = lane_on(readable, l) && valid[l];
-        Copy c = { .from = ok ? at[l] : nothing, .to = (uint32_t)to[l], .group = w->commits[l],
+        Copy c = { .from = ok ? at[l] : nothing, .to = (uint32_t)to[l], .group = w->commits[l], .reader = reader,
                    .bytes = in->bytes, .valid = ok ? (uint8_t)valid[l] : 0, .lane = (uint8_t)l };
 
         if (now)

@@ -171,40 +171,40 @@ void emu_barrier_exit(Warp *w)
     }
 }
 
-/* Orders the lanes it names among themselves (PTX ISA, "bar.warp.sync"). */
-void emu_exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
+/* Orders the lanes that a mask names among themselves (PTX ISA, "bar.warp.sync"). */
+static void sync_lanes(Warp *w, const Inst *in, uint32_t group)
 {
-    uint32_t named = ((const Lane32 *)src_at(w, in, 0))[first_lane(mask)];
-
-    if ((named & w->live) != mask)
-        emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
-                  "the mask names lanes 0x%08x, but 0x%08x execute it", named & w->live, mask);
-    emu_new_epoch(w);
-    emu_new_span(w);
-}
-
-/* What this warp wrote, and knows of, may be read by other blocks that have synchronised
- * through an atomic. */
-static void release_writers(Warp *w)
-{
-    const Machine *m = w->m;
-
-    for (int i = m->first_writer; i < m->run->writers.len; i++) {
-        Writer *writer = &m->run->writers.data[i];
-
-        writer->released |= emu_writer_known(w, writer);
+    (void)in;
+    if (w->part_lanes & group)
+        w->part_lanes |= group;
+    if (group == w->live) {
+        emu_flags_together(w);
+        emu_new_span(w);
     }
 }
 
-/* At device scope, or that of the cluster. */
+void emu_exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
+{
+    const Lane32 *members = src_at(w, in, 0);
+    uint32_t groups[LANES] = { 0 };
+
+    emu_new_epoch(w);
+    emu_by_members(w, in, mask, 0, sync_lanes);
+    if ((members[first_lane(mask)] & w->live) == w->live)
+        return;
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        groups[first_lane(rest)] = members[first_lane(rest)] & mask;
+    emu_new_part(w, groups);
+}
+
 void emu_exec_fence(Warp *w, const Inst *in, uint32_t mask)
 {
-    (void)mask;
-    if (!(in->flags & IF_RELEASE) || !w->m->checks)
+    if (!w->m->checks)
         return;
-    if (!(in->flags & IF_CLUSTER))
-        release_writers(w);
-    if (w->m->cluster->size > 1)
+    emu_flags_fence(w, mask, (Scope)in->scope, in->flags);
+    if (!(in->flags & IF_RELEASE))
+        return;
+    if (w->m->cluster->size > 1 && in->scope != SCOPE_BLOCK)
         emu_cluster_fence(w);
     else
         emu_new_epoch(w);

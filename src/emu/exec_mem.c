@@ -65,16 +65,21 @@ static void clear_lanes(Warp *w, const Inst *in, uint32_t mask)
     }
 }
 
+static bool minds_flags(const Warp *w)
+{
+    return w->m->entry->flags && w->m->checks;
+}
+
 void emu_exec_ld(Warp *w, const Inst *in, uint32_t mask)
 {
     uint64_t address[LANES];
     uint8_t *at[LANES];
     uint32_t ok;
 
-    if (in->flags & IF_ACQUIRE)
-        w->m->acquired = true;
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
     ok = emu_access(w, in, mask, (Space)in->space, address, in->bytes * in->vec, ACCESS_READ, at);
+    if (in->flags & IF_STRONG && minds_flags(w))
+        emu_flags_read(w, in, ok, at);
     if (in->bytes == 4 && in->aux == 4)
         load_words(w, in, ok, at);
     else
@@ -167,17 +172,17 @@ void emu_exec_st(Warp *w, const Inst *in, uint32_t mask)
     uint8_t *at[LANES];
     uint32_t ok;
 
-    if (in->flags & IF_RELEASE)
-        emu_exec_fence(w, in, mask);
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
     ok = emu_access(w, in, mask, (Space)in->space, address, in->bytes * in->vec, ACCESS_WRITE, at);
+    if (in->flags & IF_STRONG && minds_flags(w))
+        emu_flags_write(w, in, ok, at, false);
     if (in->bytes == 4 && in->aux == 4) {
         store_words(w, in, ok, at);
     } else {
         for (uint32_t rest = ok; rest; rest &= rest - 1)
             store_lane(w, in, first_lane(rest), at[first_lane(rest)]);
     }
-    if (w->m->checks && in->space != SPACE_LOCAL && !rising(ok, at, in->bytes * in->vec))
+    if (w->m->checks && in->space != SPACE_LOCAL && (!(in->flags & IF_STRONG) || in->flags & IF_VOLATILE) && !rising(ok, at, in->bytes * in->vec))
         check_conflicts(w, in, ok, at);
 }
 
@@ -281,13 +286,12 @@ void emu_exec_atom(Warp *w, const Inst *in, uint32_t mask)
     bool returns = !(in->flags & IF_NO_RETURN);
     uint64_t address[LANES];
     uint8_t *at[LANES];
-    uint32_t ok;
+    uint32_t ok, changed = 0;
 
-    w->m->acquired = true;
-    if (in->flags & IF_RELEASE)
-        emu_exec_fence(w, in, mask);
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
     ok = emu_access(w, in, mask, (Space)in->space, address, in->bytes, ACCESS_ATOMIC, at);
+    if (minds_flags(w))
+        emu_flags_read(w, in, ok, at);
     for (uint32_t rest = ok; rest; rest &= rest - 1) {
         int l = first_lane(rest);
         uint64_t old = load_element(at[l], in->bytes, false), fresh;
@@ -295,7 +299,10 @@ void emu_exec_atom(Warp *w, const Inst *in, uint32_t mask)
         fresh = combine((Atomic)in->aux, (EmuType)in->type, old, lane_bits(src_at(w, in, 1), width, l),
                         in->ns > 2 ? lane_bits(src_at(w, in, 2), width, l) : 0);
         memcpy(at[l], &fresh, in->bytes);
+        changed |= (uint32_t)(in->aux != ATOM_CAS || fresh != old) << l;
         if (returns)
             set_lane(op_at(w, in, 0), width, 8, l, old);
     }
+    if (minds_flags(w))
+        emu_flags_write(w, in, changed, at, true);
 }

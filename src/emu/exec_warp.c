@@ -108,16 +108,24 @@ void emu_exec_movmatrix(Warp *w, const Inst *in, uint32_t mask)
 
 /* ---- the mask of members -------------------------------------------------------------- */
 
-/* Every live lane that is named must be here, and every lane here named (PTX ISA,
- * "shfl.sync"): the first lane's mask speaks for all. */
-static void check_members(Warp *w, const Inst *in, uint32_t mask, const Lane32 *members)
+/* Every live lane that is named must be here, and name the same (PTX ISA, "shfl.sync"). Lanes of
+ * several groups may execute one instruction together, each with the mask of its own. */
+void emu_by_members(Warp *w, const Inst *in, uint32_t mask, int k, Together together)
 {
-    uint32_t named = members[first_lane(mask)];
+    const Lane32 *members = src_at(w, in, k);
 
-    if ((named & w->live) == mask)
-        return;
-    emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
-              "the mask names lanes 0x%08x, but 0x%08x execute it", named & w->live, mask);
+    while (mask) {
+        uint32_t named = members[first_lane(mask)], group = 0;
+
+        for (int l = 0; l < LANES; l++)
+            group |= (uint32_t)(members[l] == named) << l;
+        group &= mask;
+        if ((named & w->live) != group)
+            emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
+                      "the mask names lanes 0x%08x, but 0x%08x execute it", named & w->live, group);
+        together(w, in, group);
+        mask &= ~group;
+    }
 }
 
 /* ---- shuffles --------------------------------------------------------------------------- */
@@ -136,12 +144,11 @@ static int shuffle_from(int mode, int lane, uint32_t b, uint32_t c, bool *inside
     return *inside ? from : lane;
 }
 
-void emu_exec_shfl(Warp *w, const Inst *in, uint32_t mask)
+static void shfl_group(Warp *w, const Inst *in, uint32_t mask)
 {
     const Lane32 *a = src_at(w, in, 0), *b = src_at(w, in, 1), *c = src_at(w, in, 2);
     uint32_t result[LANES], inside = 0;
 
-    check_members(w, in, mask, src_at(w, in, 3));
     for (int l = 0; l < LANES; l++) {
         bool in_segment;
         int from = shuffle_from(in->aux, l, b[l], c[l], &in_segment);
@@ -156,18 +163,22 @@ void emu_exec_shfl(Warp *w, const Inst *in, uint32_t mask)
         emu_merge_pred(w, in, 1, inside, mask);
 }
 
+void emu_exec_shfl(Warp *w, const Inst *in, uint32_t mask)
+{
+    emu_by_members(w, in, mask, 3, shfl_group);
+}
+
 /* ---- votes, matches, reductions ------------------------------------------------------------ */
 
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 
-void emu_exec_vote(Warp *w, const Inst *in, uint32_t mask)
+static void vote_group(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t ayes = (*(Lane32 *)src_at(w, in, 0) ^ (in->imm ? FULL : 0)) & mask;
     bool yes = in->aux == VOTE_ALL ? ayes == mask
                : in->aux == VOTE_ANY ? ayes != 0 : ayes == mask || ayes == 0;
     uint32_t result[LANES];
 
-    check_members(w, in, mask, src_at(w, in, 1));
     if (in->aux != VOTE_BALLOT) {
         emu_merge_pred(w, in, 0, yes ? FULL : 0, mask);
         return;
@@ -177,12 +188,16 @@ void emu_exec_vote(Warp *w, const Inst *in, uint32_t mask)
     emu_merge32(op_at(w, in, 0), result, mask);
 }
 
-void emu_exec_match(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_vote(Warp *w, const Inst *in, uint32_t mask)
+{
+    emu_by_members(w, in, mask, 1, vote_group);
+}
+
+static void match_group(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *a = src_at(w, in, 0);
     uint32_t result[LANES] = { 0 }, all = FULL;
 
-    check_members(w, in, mask, src_at(w, in, 1));
     for (int l = 0; l < LANES; l++) {
         for (int k = 0; k < LANES; k++) {
             bool same = in->bytes == 8 ? ((const Lane64 *)a)[l] == ((const Lane64 *)a)[k]
@@ -198,6 +213,11 @@ void emu_exec_match(Warp *w, const Inst *in, uint32_t mask)
     emu_merge32(op_at(w, in, 0), result, mask);
     if (in->nd > 1)
         emu_merge_pred(w, in, 1, all, mask);
+}
+
+void emu_exec_match(Warp *w, const Inst *in, uint32_t mask)
+{
+    emu_by_members(w, in, mask, 1, match_group);
 }
 
 enum { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR };
@@ -221,17 +241,21 @@ static uint32_t reduce(const Inst *in, uint32_t a, uint32_t b)
     return a ^ b;
 }
 
-void emu_exec_redux(Warp *w, const Inst *in, uint32_t mask)
+static void redux_group(Warp *w, const Inst *in, uint32_t mask)
 {
     const Lane32 *a = src_at(w, in, 0);
     uint32_t value = a[first_lane(mask)], result[LANES];
 
-    check_members(w, in, mask, src_at(w, in, 1));
     for (uint32_t rest = mask & (mask - 1); rest; rest &= rest - 1)
         value = reduce(in, value, a[first_lane(rest)]);
     for (int l = 0; l < LANES; l++)
         result[l] = value;
     emu_merge32(op_at(w, in, 0), result, mask);
+}
+
+void emu_exec_redux(Warp *w, const Inst *in, uint32_t mask)
+{
+    emu_by_members(w, in, mask, 1, redux_group);
 }
 
 void emu_exec_activemask(Warp *w, const Inst *in, uint32_t mask)
@@ -244,13 +268,17 @@ void emu_exec_activemask(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* One lane of those named is the leader: the lowest. */
-void emu_exec_elect(Warp *w, const Inst *in, uint32_t mask)
+static void elect_group(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t result[LANES];
 
-    check_members(w, in, mask, src_at(w, in, 0));
     for (int l = 0; l < LANES; l++)
         result[l] = (uint32_t)first_lane(mask);
     emu_merge32(op_at(w, in, 0), result, mask);
     emu_merge_pred(w, in, 1, 1u << first_lane(mask), mask);
+}
+
+void emu_exec_elect(Warp *w, const Inst *in, uint32_t mask)
+{
+    emu_by_members(w, in, mask, 0, elect_group);
 }

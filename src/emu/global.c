@@ -3,9 +3,7 @@
  * Of a granule are kept who last wrote it, who last changed it atomically, and two who read it and
  * do not come one after the other (a third is needed only where a barrier of all blocks orders
  * some of them): each a mark, the number of a warp's epoch and the lane. Blocks are unordered, unless
- * a barrier of their cluster lies between, or the one has passed a fence at device scope since
- * and the other's block has done an atomic or acquiring access (the pattern of a last block that
- * sums up). Of atomic operations the last one stands for those before it: who comes after it
+ * a barrier of their cluster or a flag (flags.c) lies between. Of atomic operations the last one stands for those before it: who comes after it
  * has seen what they did. Buffers that nobody may write need no marks.
  */
 #include "emu/cluster.h"
@@ -47,7 +45,8 @@ bool emu_writer_known(const Warp *w, const Writer *other)
 {
     int rank = emu_cluster_rank(w->m, other->block);
 
-    return rank >= 0 && emu_known(w, rank, other->warp, other->epoch);
+    return rank >= 0 ? emu_known(w, rank, other->warp, other->epoch)
+                     : emu_known_of_block(w, other->block, other->warp, other->epoch);
 }
 
 static bool writer_before(Warp *w, uint32_t id)
@@ -56,8 +55,7 @@ static bool writer_before(Warp *w, uint32_t id)
 
     if (other->pending)
         return false;
-    return emu_writer_known(w, other) ||
-           (other->block != w->m->block_index && other->released && w->m->acquired);
+    return emu_writer_known(w, other);
 }
 
 /* The mark of this lane after an earlier one, which may be of the same epoch. */
@@ -68,9 +66,16 @@ static uint32_t mark_after(uint32_t mark, uint32_t mine)
     return several ? mine | MARK_SEVERAL : mine;
 }
 
+/* Whether it is of this warp, since the last barrier of all its lanes. */
+static bool of_lanes(const Warp *w, const Writer *other)
+{
+    return !other->bulk && other->warp == w->index && other->block == w->m->block_index && other->epoch >= w->span_epoch;
+}
+
 static bool mark_before(Warp *w, uint32_t mark, int lane)
 {
     uint32_t id = mark >> MARK_SHIFT;
+    const Writer *other = &w->m->run->writers.data[id];
 
     if (id && id == w->writer_id)
         return (mark & (MARK_SEVERAL | MARK_LANE)) == (uint32_t)lane;
@@ -78,6 +83,8 @@ static bool mark_before(Warp *w, uint32_t mark, int lane)
         return true;
     if (!writer_before(w, id))
         return false;
+    if (of_lanes(w, other))
+        return emu_lanes_ordered(w, other->epoch, mark & MARK_SEVERAL ? -1 : (int)(mark & MARK_LANE), lane);
     w->ordered_id = id;
     return true;
 }
@@ -147,7 +154,7 @@ bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, A
 
         if (other && !found) {
             race->other = w->m->run->writers.data[other >> MARK_SHIFT];
-            race->lanes = other >> MARK_SHIFT == w->writer_id;
+            race->lanes = of_lanes(w, &race->other);
             race->how = how;
             found = true;
         }

@@ -10,9 +10,13 @@
  *     bar.warp.sync               span 8
  *     ld.shared [a]   lane 4      allowed
  *
+ * A barrier of some lanes (bar.warp.sync of a mask) begins a span as well, but orders those lanes only:
+ * for each pair of lanes is kept up to which span the one knows what the other did.
+ *
  * Vocabulary
  *   span   what a warp does between two such barriers; numbers differ between all warps of a block
  *   mark   a span and the lane that used a granule in it, or SEVERAL
+ *   part   a span since the last barrier of all lanes
  */
 #include "emu/machine.h"
 
@@ -38,14 +42,33 @@ LaneShadow *emu_lanes_new(Machine *m, uint32_t bytes)
     return s;
 }
 
+enum { MOST_PARTS = 64 };
+struct Parts {
+    int count; /* the last is the present one; 0: no barrier of some lanes since that of all */
+    uint32_t spans[MOST_PARTS], epochs[MOST_PARTS];
+    uint8_t before[LANES][LANES]; /* [l][k]: what lane k did in parts before this comes before lane l */
+};
+
+/* The oldest are forgotten: a race may be missed then, but none is made up. */
+static void forget_parts(Parts *p)
+{
+    enum { GONE = MOST_PARTS / 2 };
+
+    memmove(p->spans, p->spans + GONE, GONE * sizeof *p->spans);
+    memmove(p->epochs, p->epochs + GONE, GONE * sizeof *p->epochs);
+    p->count -= GONE;
+    for (int l = 0; l < LANES; l++) {
+        for (int k = 0; k < LANES; k++)
+            p->before[l][k] = p->before[l][k] > GONE ? (uint8_t)(p->before[l][k] - GONE) : 0;
+    }
+}
+
 /* Numbers that run out start again; what was marked is forgotten, so a race may be missed
  * then, but none is made up. */
-void emu_new_span(Warp *w)
+static void next_span(Warp *w)
 {
     LaneShadow *s = w->m->lanes;
 
-    if (!s)
-        return;
     if (s->spans == LAST_SPAN) {
         memset(s->granules, 0, s->count * sizeof *s->granules);
         s->spans = 0;
@@ -53,6 +76,101 @@ void emu_new_span(Warp *w)
             w->m->warps[i].span = ++s->spans << SPAN_SHIFT;
     }
     w->span = ++s->spans << SPAN_SHIFT;
+}
+
+void emu_new_span(Warp *w)
+{
+    if (!w->m->lanes)
+        return;
+    if (w->parts)
+        w->parts->count = 0;
+    w->span_epoch = w->epoch;
+    next_span(w);
+}
+
+static void meet(Parts *p, const Parts *old, int l, uint32_t group)
+{
+    for (; group; group &= group - 1) {
+        int other = first_lane(group);
+
+        p->before[l][other] = (uint8_t)p->count;
+        for (int k = 0; k < LANES; k++) {
+            if (old->before[other][k] > p->before[l][k])
+                p->before[l][k] = old->before[other][k];
+        }
+    }
+}
+
+void emu_new_part(Warp *w, const uint32_t groups[LANES])
+{
+    Parts *p = w->parts, old;
+
+    if (!w->m->lanes)
+        return;
+    if (!p)
+        p = w->parts = arena_new_of(w->m->arena, Parts);
+    if (!p->count) {
+        memset(p->before, 0, sizeof p->before);
+        p->spans[0] = w->span;
+        p->epochs[0] = w->span_epoch;
+        p->count = 1;
+    }
+    if (p->count == MOST_PARTS)
+        forget_parts(p);
+    old = *p;
+    for (int l = 0; l < LANES; l++)
+        meet(p, &old, l, groups[l]);
+    next_span(w);
+    p->spans[p->count] = w->span;
+    p->epochs[p->count++] = w->epoch;
+}
+
+/* Lane -1: several. */
+static bool part_before(const Parts *p, int part, int lane, int now)
+{
+    if (lane >= 0)
+        return lane == now || p->before[now][lane] > part;
+    for (int k = 0; k < LANES; k++) {
+        if (k != now && p->before[now][k] <= part)
+            return false;
+    }
+    return true;
+}
+
+bool emu_lanes_ordered(const Warp *w, uint32_t epoch, int lane, int now)
+{
+    const Parts *p = w->parts;
+    int part = p ? p->count - 1 : -1;
+
+    while (part > 0 && p->epochs[part] > epoch)
+        part--;
+    return part < 0 ? lane == now : part_before(p, part, lane, now);
+}
+
+/* Whether a mark is of an earlier part of this warp, and of a lane that has not met this one since. */
+static EMU_COLD bool other_part(const Parts *p, uint32_t mark, int now)
+{
+    int lane = (int)(mark & (ATOMIC_BIT - 1)), part = p->count - 1;
+    bool ordered = true;
+
+    while (part-- > 0 && mark >> SPAN_SHIFT != p->spans[part] >> SPAN_SHIFT)
+        ;
+    if (part < 0)
+        return false;
+    for (int l = now < LANES ? now : 0; ordered && l < LANES; l = now < LANES ? LANES : l + 1)
+        ordered = part_before(p, part, lane < LANES ? lane : -1, l);
+    return !ordered;
+}
+
+static bool races_part(const Warp *w, const Granule *g, uint32_t lane, AccessMode mode)
+{
+    const Parts *p = w->parts;
+
+    if (!p || !p->count)
+        return false;
+    if (other_part(p, g->writer, (int)lane) && !(mode == ACCESS_ATOMIC && g->writer & ATOMIC_BIT))
+        return true;
+    return mode != ACCESS_READ && other_part(p, g->reader, (int)lane);
 }
 
 /* Whether a mark is of this span and of another lane. */
@@ -100,7 +218,7 @@ static uint32_t touch(const Warp *w, uint32_t mask, const uint64_t *address, int
         Granule *last = last_of(s, address[l], bytes);
 
         for (Granule *g = first_of(s, address[l]); g <= last; g++) {
-            racing |= (uint32_t)races(g, w->span, (uint32_t)l, mode) << l;
+            racing |= (uint32_t)(races(g, w->span, (uint32_t)l, mode) || races_part(w, g, (uint32_t)l, mode)) << l;
             if (mode == ACCESS_READ)
                 mark(g, w->span, (uint32_t)l, ACCESS_READ);
         }
@@ -119,7 +237,7 @@ static uint32_t touch_together(const Warp *w, uint32_t mask, const uint64_t *add
         const Granule *last = last_of(s, address[l], bytes);
 
         for (const Granule *g = first_of(s, address[l]); g <= last; g++)
-            racing |= (uint32_t)races(g, w->span, NOBODY, mode) << l;
+            racing |= (uint32_t)(races(g, w->span, NOBODY, mode) || races_part(w, g, NOBODY, mode)) << l;
     }
     return racing;
 }
@@ -155,6 +273,6 @@ bool emu_lanes_alone(const Warp *w, int lane, uint32_t at, int bytes, AccessMode
     bool racing = false;
 
     for (const Granule *g = first_of(s, at); g <= last; g++)
-        racing |= races(g, w->span, (uint32_t)lane, mode);
+        racing |= races(g, w->span, (uint32_t)lane, mode) || races_part(w, g, (uint32_t)lane, mode);
     return !racing;
 }

@@ -50,6 +50,9 @@ enum {
 };
 #define FULL 0xffffffffu
 
+/* How far an access or a fence reaches (PTX ISA, "Scope"); .sys is SCOPE_DEVICE. */
+typedef enum Scope { SCOPE_BLOCK, SCOPE_CLUSTER, SCOPE_DEVICE, SCOPES } Scope;
+
 /* Generic addresses: shared and local memory are windows (PTX ISA, "Generic Addressing"). */
 #define SHARED_WINDOW UINT64_C(0x00007e0000000000)
 #define LOCAL_WINDOW UINT64_C(0x00007d0000000000)
@@ -111,15 +114,15 @@ typedef enum InstFlag {
     IF_ARRIVE = 128,   /* a barrier that does not wait */
     IF_NO_RETURN = 256,/* red: an atomic without result */
     IF_TRANS = 512,
-    IF_RELEASE = 1024, /* orders earlier writes before it at device scope */
+    IF_RELEASE = 1024, /* orders what was before it, see flags.c */
     IF_ACQUIRE = 2048,
     IF_RELU = 4096,    /* .relu: negative results become 0 (cvt) */
     IF_WIDE = 8192,    /* the address register has 8 bytes */
     IF_WIDE2 = 16384,  /* the second one has */
     IF_WGMMA = 32768,  /* minds its registers itself */
     IF_PARITY = 65536, /* an mbarrier's phase is named by its parity */
-    IF_CLUSTER = 131072, /* at cluster scope only */
-    IF_STRONG = 262144  /* .volatile, .relaxed, .acquire, .release: goes with atomic operations */
+    IF_STRONG = 131072, /* .volatile, .relaxed, .acquire, .release: goes with atomic operations */
+    IF_VOLATILE = 262144
 } InstFlag;
 
 struct Inst {
@@ -141,6 +144,7 @@ struct Inst {
     uint8_t space;   /* Space */
     uint8_t bytes;   /* of one element in memory, or of one lane of the result */
     uint8_t vec;     /* elements an access */
+    uint8_t scope;   /* Scope */
     int32_t aux;     /* by family */
 };
 
@@ -182,6 +186,7 @@ typedef struct Entry {
     bool cluster_barrier;    /* uses barrier.cluster */
     bool shared_atomics;     /* has atomic operations that may be on shared memory */
     int shared_shift, global_shift; /* log2 of the narrowest access */
+    bool flags;              /* has fences, releases or acquires */
     bool async;              /* uses mbarriers, bulk copies, wgmma or setmaxnreg */
     int max_registers;       /* .maxnreg; 0: not given */
     int min_blocks;          /* .minnctapersm; 0: not given */
@@ -229,6 +234,7 @@ typedef struct Group {
 typedef struct Copy {
     const uint8_t *from;
     uint32_t to, group;
+    uint32_t reader; /* in Run.writers, who stands for its reads; 0: of nothing that may be written */
     uint8_t bytes, valid, lane; /* valid: bytes that come from memory; zeros follow */
     bool landed;
 } Copy;
@@ -238,13 +244,22 @@ typedef struct Memo {
     uint32_t state, version, next;
 } Memo;
 
+/* Epochs that have come before, of all blocks; NULL: none (flags.c). */
+typedef struct Known Known;
+typedef struct KnownBy { /* what reaches so far at least */
+    const Known *scope[SCOPES];
+} KnownBy;
+
 /* What a release hands to who acquires it. */
 typedef struct Clock {
     uint32_t seen[MAX_AGENTS];
     uint32_t fenced[MAX_WARPS + 1]; /* epochs whose writes the asynchronous proxy may read; the cluster last */
+    const Known *others; /* of other blocks */
+    KnownBy behind;      /* what fences released */
 } Clock;
 
 typedef struct AsyncWarp AsyncWarp; /* see async.h */
+typedef struct Parts Parts;         /* see lanes.c */
 
 struct Warp {
     Machine *m;
@@ -268,6 +283,11 @@ struct Warp {
     uint32_t seen[MAX_AGENTS];
     uint32_t write_state, async_state;
     uint32_t span; /* see lanes.c */
+    uint32_t span_epoch; /* behind the last barrier of all its lanes */
+    Parts *parts;        /* barriers of some of its lanes since; NULL: there never were */
+    const Known *others; /* see flags.c, like those up to part_lanes */
+    KnownBy behind, heard, part;
+    uint32_t heard_lanes, part_lanes;
     uint32_t writer_id; /* of uses of global memory in this epoch; 0: none yet */
     uint32_t ordered_id; /* a writer that is known to come before */
     Memo reads[MEMO], writes[MEMO], atomics[MEMO];
@@ -275,6 +295,7 @@ struct Warp {
     /* cp.async */
     VEC(Copy) copies;
     uint32_t commits[LANES];
+    uint32_t copy_reader, copy_group; /* the last Copy.reader, and its group */
 
     uint8_t *local; /* lanes x local_bytes, NULL until used */
     uint64_t *local_written; /* a bit a byte */
@@ -295,8 +316,7 @@ typedef struct Writer { /* a warp's epoch, or a bulk copy, that uses global memo
     uint64_t block;
     uint32_t epoch;
     int warp;
-    bool released; /* a fence at device scope followed */
-    bool pending;  /* a bulk copy that has not been waited for */
+    bool pending;  /* a copy that has not been waited for */
     bool bulk;     /* a bulk copy */
 } Writer;
 
@@ -304,6 +324,12 @@ typedef struct Shadow Shadow;   /* of shared memory; see shadow.c */
 typedef struct LaneShadow LaneShadow; /* likewise; see lanes.c */
 typedef struct Async Async;     /* see async.h */
 typedef struct Cluster Cluster; /* see cluster.h */
+
+typedef struct Flags Flags;
+struct Flags { /* locations that say something: a hash table, see flags.c */
+    struct Flag *table;
+    int count, cap;
+};
 
 /* What all blocks of a launch share. */
 typedef struct Run {
@@ -313,6 +339,7 @@ typedef struct Run {
     uint64_t left;   /* warp instructions that may still run */
     uint64_t most_of_warp;
     VEC(Writer) writers; /* [0] is nobody */
+    Flags flags;         /* in global memory */
 } Run;
 
 struct Machine {
@@ -339,8 +366,7 @@ struct Machine {
     uint64_t *shared_written; /* a bit a byte */
     Shadow *shadow;
     LaneShadow *lanes;   /* NULL: no checks */
-    int first_writer;    /* of this block, in Run.writers */
-    bool acquired;       /* this block has done an atomic or an acquiring load */
+    Flags flags;         /* in shared memory */
 };
 
 /* ---- the parts ------------------------------------------------------------- */
@@ -375,6 +401,11 @@ void emu_merge64(void *to, const void *from, uint32_t mask);
 void emu_merge_pred(Warp *w, const Inst *in, int k, uint32_t value, uint32_t mask);
 /* Subnormal f32 become zeros of their sign. */
 void emu_flush(Lane32 *to, const Lane32 *from);
+
+/* exec_warp.c: lanes that name the same members of the warp, in operand k of the sources, do something
+ * together; it is a fault where one that is named does not come. */
+typedef void (*Together)(Warp *w, const Inst *in, uint32_t group);
+void emu_by_members(Warp *w, const Inst *in, uint32_t mask, int k, Together together);
 
 /* report.c: records a fault of a lane; one record a kind and line. */
 void emu_fault(Warp *w, const Inst *in, EmuFaultKind kind, int lane, const char *fmt, ...)
@@ -449,9 +480,35 @@ bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, A
 /* Whether a write of the block, or of its cluster, comes before what warp w does now. */
 bool emu_writer_known(const Warp *w, const Writer *other);
 
+/* flags.c: what fences and flags order. Nothing of it need be called where an entry has no Entry.flags. */
+void emu_flags_fence(Warp *w, uint32_t lanes, Scope scope, uint32_t flags);
+/* Lanes read or write by a strong access, and what that orders; `adds`: an atomic operation. */
+void emu_flags_read(Warp *w, const Inst *in, uint32_t mask, uint8_t *const at[LANES]);
+void emu_flags_write(Warp *w, const Inst *in, uint32_t mask, uint8_t *const at[LANES], bool adds);
+void emu_flags_release(const Warp *w, Clock *join);
+void emu_flags_acquire(Warp *w, const Clock *join);
+void emu_flags_merge(const Machine *m, Clock *into, const Clock *from);
+void emu_flags_clear(Flags *f);
+/* What some lanes have acquired all lanes know from here on. */
+void emu_flags_together(Warp *w);
+/* Between the two the warp knows what Warp.part_lanes do. */
+typedef struct WarpKnows {
+    uint32_t seen[MAX_AGENTS];
+    const Known *others;
+} WarpKnows;
+void emu_flags_enter(Warp *w, WarpKnows *before);
+void emu_flags_leave(Warp *w, const WarpKnows *before);
+/* Whether what another block did in an epoch comes before what warp w does now. */
+bool emu_known_of_block(const Warp *w, uint64_t block, int agent, uint32_t epoch);
+
 /* lanes.c: which lanes of a warp touched a granule of shared memory since the warp's last barrier. */
 LaneShadow *emu_lanes_new(Machine *m, uint32_t bytes);
 void emu_new_span(Warp *w); /* what lanes did so far comes before what any of them does now */
+/* The same for groups of lanes: groups[l] has lane l and those that it met. */
+void emu_new_part(Warp *w, const uint32_t groups[LANES]);
+/* Whether what a lane, or several (-1), did in an epoch of its warp since the last barrier of all
+ * lanes comes before what another does now. */
+bool emu_lanes_ordered(const Warp *w, uint32_t epoch, int lane, int now);
 /* Returns the lanes that race with another; `together`: all lanes access what the addresses of some
  * name (ldmatrix, stmatrix). Such a read comes before what follows it, since all execute it at once. */
 uint32_t emu_lanes_access(const Warp *w, uint32_t mask, const uint64_t address[LANES], int bytes, AccessMode mode,

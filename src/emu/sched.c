@@ -29,6 +29,7 @@ void emu_new_epoch(Warp *w)
 
 void emu_release(Warp *w, Clock *join)
 {
+    emu_flags_together(w);
     for (int i = 0; i < w->m->agent_count; i++) {
         if (w->seen[i] > join->seen[i])
             join->seen[i] = w->seen[i];
@@ -36,6 +37,8 @@ void emu_release(Warp *w, Clock *join)
     join->seen[w->index] = w->epoch;
     if (w->async)
         emu_async_release(w, join);
+    if (w->m->entry->flags)
+        emu_flags_release(w, join);
     emu_new_epoch(w);
 }
 
@@ -47,6 +50,8 @@ void emu_acquire(Warp *w, const Clock *join)
     }
     if (w->async)
         emu_async_acquire(w, join);
+    if (w->m->entry->flags)
+        emu_flags_acquire(w, join);
     w->version++;
     w->ordered_id = 0;
     emu_new_span(w);
@@ -58,6 +63,8 @@ void emu_clock_merge(const Machine *m, Clock *into, const Clock *from)
         into->seen[i] = from->seen[i] > into->seen[i] ? from->seen[i] : into->seen[i];
     for (int i = 0; i <= m->warp_count; i++)
         into->fenced[i] = from->fenced[i] > into->fenced[i] ? from->fenced[i] : into->fenced[i];
+    if (m->entry->flags)
+        emu_flags_merge(m, into, from);
 }
 
 /* ---- divergence ----------------------------------------------------------------------- */
@@ -412,6 +419,10 @@ static void start_warp(Machine *m, int index)
     memset(w->writes, 0, sizeof w->writes);
     memset(w->atomics, 0, sizeof w->atomics);
     w->copies.len = 0;
+    w->copy_reader = 0;
+    w->others = NULL;
+    w->behind = w->heard = w->part = (KnownBy){ { NULL } };
+    w->heard_lanes = w->part_lanes = 0;
     if (w->local)
         memset(w->local_written, 0, local_words(w) * sizeof *w->local_written);
     fill_registers(w);
@@ -425,8 +436,7 @@ static void start_block(Machine *m)
     m->running = m->warp_count;
     memset(m->barriers, 0, sizeof m->barriers);
     memset(m->shared_written, 0, (m->shared_bytes / 64 + 2) * sizeof *m->shared_written);
-    m->first_writer = m->run->writers.len;
-    m->acquired = false;
+    emu_flags_clear(&m->flags);
     if (m->async)
         emu_async_start_block(m);
     for (int i = 0; i < m->warp_count; i++)

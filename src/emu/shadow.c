@@ -250,7 +250,8 @@ static uint32_t add_state(Shadow *s, const uint32_t *row)
 bool emu_known(const Warp *w, int rank, int agent, uint32_t epoch)
 {
     if (rank != w->m->rank)
-        return emu_cluster_before(w, rank, agent, epoch);
+        return emu_cluster_before(w, rank, agent, epoch) ||
+               emu_known_of_block(w, w->m->cluster->blocks[rank].block_index, agent, epoch);
     return agent == w->index || w->seen[agent] >= epoch;
 }
 

@@ -86,6 +86,8 @@ static uint32_t alu_flags(Decoding *d, const char *name, EmuType type)
         flags |= IF_FTZ;
     if (emu_mod(d, "sat"))
         flags |= IF_SAT;
+    if (strcmp(d->s->opcode, "fma") == 0 && emu_types[type].bytes != 8 && type != ET_F32 && emu_mod(d, "relu"))
+        flags |= IF_RELU;
     take_precision(d, is_directed(name));
     return flags;
 }
@@ -96,12 +98,10 @@ static EmuType operand_type(EmuType type, EmuType of_row)
     return emu_types[type].kind == TK_FLOAT && emu_types[type].bytes == emu_types[of_row].bytes ? type : of_row;
 }
 
-void emu_decode_alu(Decoding *d)
+/* The row of a name and a type becomes an instruction. */
+static void decode_row(Decoding *d, const char *name, EmuType type, uint32_t flags)
 {
-    const char *name = row_name(d);
-    EmuType type = emu_need_type(d);
     const AluRow *row = d->bad ? NULL : find_row(d->p, name, type);
-    uint32_t flags = alu_flags(d, name, type);
     Inst *in;
 
     if (d->bad)
@@ -127,6 +127,107 @@ void emu_decode_alu(Decoding *d)
     in->from = (uint8_t)type;
     in->bytes = emu_types[row->d].bytes == 8 ? 8 : 4;
     in->flags |= flags;
+}
+
+/* Whether an instruction of some name gives a carry, which add, sub and mad do with .cc. */
+static bool gives_carry(const Decoding *d)
+{
+    for (int i = 0; i < d->s->mod_count; i++) {
+        if (strcmp(d->s->mods[i], "cc") == 0)
+            return true;
+    }
+    return false;
+}
+
+void emu_decode_alu(Decoding *d)
+{
+    const char *name;
+    EmuType type;
+
+    if (gives_carry(d)) {
+        emu_decode_carry(d);
+        return;
+    }
+    name = row_name(d);
+    type = emu_need_type(d);
+    if (type == ET_S32 && emu_mod(d, "sat"))
+        name = arena_printf(d->p->arena, "%s.sat", name);
+    decode_row(d, name, type, alu_flags(d, name, type));
+}
+
+/* dp4a.atype.btype d, a, b, c; dp2a.(lo|hi).atype.btype */
+void emu_decode_dot(Decoding *d)
+{
+    const char *name = row_name(d);
+    EmuType a = emu_need_type(d), b = emu_need_type(d);
+
+    decode_row(d, arena_printf(d->p->arena, "%s.%s", name, emu_types[a].suffix), b, 0);
+}
+
+/* (add|sub|mad.(lo|hi)){c}{.cc}.type d, a, b{, c}; the carry is a register that has no name */
+void emu_decode_carry(Decoding *d)
+{
+    const char *opcode = d->s->opcode;
+    bool mad = opcode[0] == 'm', takes = opcode[strlen(opcode) - 1] == 'c', gives = emu_mod(d, "cc");
+    bool high = mad && emu_mod(d, "hi");
+    EmuType type;
+    Inst *in;
+
+    if (mad && !high)
+        emu_mod(d, "lo");
+    type = emu_need_type(d);
+    if (emu_types[type].kind == TK_FLOAT || emu_types[type].bytes < 4) {
+        emu_bad_operands(d, "chains of carries are of integers of 32 or 64 bits");
+        return;
+    }
+    if (!emu_need_args(d, mad ? 4 : 3, mad ? 4 : 3))
+        return;
+    emu_dst(d, &d->s->args[0], type);
+    if (gives)
+        d->op[d->nd++] = emu_ptx_carry(d->p);
+    for (int i = 1; i < d->s->argc; i++)
+        emu_src(d, &d->s->args[i], type);
+    if (takes && !d->bad)
+        d->op[d->nd + d->ns++] = emu_ptx_carry(d->p);
+    d->cls = EMU_INTEGER;
+    in = emu_ptx_emit(d, emu_exec_carry);
+    if (!in)
+        return;
+    in->type = (uint8_t)type;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+    in->aux = mad ? high ? CARRY_MAD_HI : CARRY_MAD_LO : opcode[0] == 's' ? CARRY_SUB : CARRY_ADD;
+}
+
+/* vop(2|4).dtype.atype.btype{.sat}{.add} d, a, b, c: all parts, in their order */
+void emu_decode_simd(Decoding *d)
+{
+    static const char *const names[SIMD_COUNT] = {
+        [SIMD_ADD] = "vadd", [SIMD_SUB] = "vsub", [SIMD_AVERAGE] = "vavrg", [SIMD_DIFFERENCE] = "vabsdiff",
+        [SIMD_MIN] = "vmin", [SIMD_MAX] = "vmax",
+    };
+    size_t len = strlen(d->s->opcode) - 1;
+    bool sums = emu_mod(d, "add"), saturates = emu_mod(d, "sat");
+    EmuType to = emu_need_type(d), a = emu_need_type(d), b = emu_need_type(d);
+    int op = 0;
+    Inst *in;
+
+    while (op < SIMD_COUNT - 1 && strncmp(names[op], d->s->opcode, len) != 0)
+        op++;
+    if (!emu_need_args(d, 4, 4))
+        return;
+    emu_dst(d, &d->s->args[0], to);
+    emu_src(d, &d->s->args[1], a);
+    emu_src(d, &d->s->args[2], b);
+    emu_src(d, &d->s->args[3], ET_U32);
+    in = emu_ptx_emit(d, emu_exec_simd);
+    if (!in)
+        return;
+    in->aux = op;
+    in->vec = (uint8_t)(d->s->opcode[len] - '0');
+    in->type = (uint8_t)to;
+    in->from = (uint8_t)((emu_types[a].kind == TK_SIGNED ? 1 : 0) | (emu_types[b].kind == TK_SIGNED ? 2 : 0));
+    in->imm = sums;
+    in->flags |= saturates ? (uint32_t)IF_SAT : 0;
 }
 
 /* and, or, xor, not: of bits (a row) or of predicates */
@@ -323,9 +424,16 @@ static int combine(Decoding *d)
     return emu_mod_one_of(d, names, 3, &which) ? which + 1 : 0;
 }
 
+/* Pairs of halves are compared half by half. */
+static bool is_pair(EmuType type)
+{
+    return type == ET_F16X2 || type == ET_BF16X2;
+}
+
 static CmpFn compare_fn(Decoding *d, int compare, EmuType type)
 {
-    CmpFn fn = emu_compare((Compare)compare, type);
+    EmuType of = type == ET_F16X2 ? ET_F16 : type == ET_BF16X2 ? ET_BF16 : type;
+    CmpFn fn = emu_compare((Compare)compare, of);
 
     if (!fn && !d->bad) {
         diag_add(d->p->diags, TW0823, d->s->span, "this comparison of .%s does not exist",
@@ -362,7 +470,10 @@ void emu_decode_setp(Decoding *d)
         emu_src_pred(d, &d->s->args[3]);
     if (emu_types[type].kind == TK_FLOAT)
         d->cls = EMU_FP32;
-    in = emu_ptx_emit(d, boolean || to->kind == ARG_PAIR || ftz ? emu_exec_setp2 : emu_exec_setp);
+    if (is_pair(type) && to->kind != ARG_PAIR)
+        emu_bad_operands(d, "a comparison of pairs gives p|q");
+    in = emu_ptx_emit(d, is_pair(type) ? emu_exec_setp_pair
+                         : boolean || to->kind == ARG_PAIR || ftz ? emu_exec_setp2 : emu_exec_setp);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -391,14 +502,14 @@ void emu_decode_set(Decoding *d)
     fn = compare_fn(d, compare, type);
     if (!emu_need_args(d, boolean ? 4 : 3, boolean ? 4 : 3))
         return;
-    if (emu_types[to].bytes != 4)
-        emu_bad_operands(d, "set gives .u32, .s32 or .f32");
+    if (emu_types[to].bytes != 4 && emu_types[to].bytes != 2)
+        emu_bad_operands(d, "set gives results of 16 or 32 bits");
     emu_dst(d, &d->s->args[0], to);
     emu_src(d, &d->s->args[1], type);
     emu_src(d, &d->s->args[2], type);
     if (boolean)
         emu_src_pred(d, &d->s->args[3]);
-    in = emu_ptx_emit(d, emu_exec_set);
+    in = emu_ptx_emit(d, is_pair(type) ? emu_exec_set_pair : emu_exec_set);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -406,6 +517,35 @@ void emu_decode_set(Decoding *d)
     in->type = (uint8_t)to;
     in->imm = boolean && d->s->args[3].negated;
     in->flags |= ftz && type == ET_F32 ? (uint32_t)IF_FTZ : 0;
+}
+
+/* testp.kind.type p, a */
+void emu_decode_testp(Decoding *d)
+{
+    static const char *const names[TEST_COUNT] = {
+        [TEST_FINITE] = "finite", [TEST_INFINITE] = "infinite", [TEST_NUMBER] = "number",
+        [TEST_NAN] = "notanumber", [TEST_NORMAL] = "normal", [TEST_SUBNORMAL] = "subnormal",
+    };
+    int which;
+    EmuType type;
+    Inst *in;
+
+    if (!emu_mod_one_of(d, names, TEST_COUNT, &which)) {
+        emu_bad_operands(d, "testp lacks a kind of number");
+        return;
+    }
+    type = emu_need_type(d);
+    if (!emu_need_args(d, 2, 2))
+        return;
+    if (type != ET_F32 && type != ET_F64)
+        emu_bad_operands(d, "testp is of .f32 or .f64");
+    emu_dst(d, &d->s->args[0], ET_PRED);
+    emu_src(d, &d->s->args[1], type);
+    in = emu_ptx_emit(d, emu_exec_testp);
+    if (!in)
+        return;
+    in->aux = which;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
 }
 
 /* ---- conversions ---------------------------------------------------------------------- */
@@ -524,4 +664,25 @@ void emu_decode_cvta(Decoding *d)
         return;
     in->fn.alu = find_row(d->p, "add", ET_U64)->fn;
     in->bytes = 8;
+}
+
+/* isspacep.space p, a: whether a generic address lies there; constants lie in global memory. */
+void emu_decode_isspacep(Decoding *d)
+{
+    static const char *const spaces[] = { "global", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "const" };
+    static const uint64_t windows[] = { 0, SHARED_WINDOW, SHARED_WINDOW, SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, PARAM_WINDOW, 1 };
+    int which = 0;
+    Inst *in;
+
+    if (!emu_mod_one_of(d, spaces, (int)TW_COUNT(spaces), &which)) {
+        emu_bad_operands(d, "isspacep lacks a state space");
+        return;
+    }
+    if (!emu_need_args(d, 2, 2))
+        return;
+    emu_dst(d, &d->s->args[0], ET_PRED);
+    emu_src(d, &d->s->args[1], ET_B64);
+    in = emu_ptx_emit(d, emu_exec_isspacep);
+    if (in)
+        in->imm = (int64_t)windows[which];
 }

@@ -3,12 +3,12 @@
 
 /* ---- loads and stores --------------------------------------------------------- */
 
-static Space mod_space(Decoding *d)
+Space emu_mod_space(Decoding *d)
 {
     static const char *const names[] = { "global", "shared", "shared::cta", "shared::cluster", "local", "param",
-                                         "param::entry", "const" };
+                                         "param::entry", "param::func", "const" };
     static const Space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_SHARED, SPACE_CLUSTER, SPACE_LOCAL,
-                                    SPACE_PARAM, SPACE_PARAM, SPACE_GLOBAL };
+                                    SPACE_PARAM, SPACE_PARAM, SPACE_PARAM, SPACE_GLOBAL };
     int which;
 
     return emu_mod_one_of(d, names, (int)TW_COUNT(names), &which) ? spaces[which] : SPACE_GENERIC;
@@ -143,12 +143,20 @@ static void decode_ld_param(Decoding *d, EmuType type, int vec)
     in->imm = offset;
 }
 
+/* Parameters of a call lie in local memory. */
+static bool of_call(const Decoding *d, const Arg *address)
+{
+    const Arg *base = address->kind == ARG_ADDRESS ? emu_item(d, address, 0) : NULL;
+
+    return base && base->kind == ARG_SYMBOL && base->symbol->kind == SYM_LOCAL;
+}
+
 /* ld{.weak…}{.space}{hints}{.vec}.type d, [a]{, policy}
  * st{.weak…}{.space}{hints}{.vec}.type [a], b{, policy} */
 static void decode_access(Decoding *d, bool stores)
 {
     Semantics semantics = mod_semantics(d);
-    Space space = mod_space(d);
+    Space space = emu_mod_space(d);
     int vec = mod_vector(d), width;
     bool wide, policy = emu_mod(d, "L2::cache_hint");
     EmuType type;
@@ -162,6 +170,8 @@ static void decode_access(Decoding *d, bool stores)
     d->cls = access_class(space, stores);
     if (!emu_need_args(d, 2, policy ? 3 : 2) || !check_shape(d, type, vec))
         return;
+    if (space == SPACE_PARAM && of_call(d, &d->s->args[!stores]))
+        space = SPACE_LOCAL;
     if (space == SPACE_PARAM) {
         if (stores)
             emu_bad_operands(d, "an entry cannot write its parameters");
@@ -245,7 +255,7 @@ static void decode_atomic(Decoding *d, bool returns)
 #undef ATOMIC
     };
     Semantics semantics = mod_semantics(d);
-    Space space = mod_space(d);
+    Space space = emu_mod_space(d);
     int op = 0, first = returns ? 1 : 0;
     EmuType type;
     int64_t offset;
@@ -297,7 +307,7 @@ void emu_decode_prefetch(Decoding *d)
 {
     bool wide;
 
-    mod_space(d);
+    emu_mod_space(d);
     emu_mod(d, "L1");
     emu_mod(d, "L2");
     emu_mod(d, "tensormap");

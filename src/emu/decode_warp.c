@@ -39,6 +39,8 @@ void emu_decode_mma(Decoding *d)
     b = emu_need_type(d);
     from = emu_need_type(d);
     row = d->bad || to != from ? NULL : find_mma(d, a, b, to);
+    if (!row && !d->bad && to == from && emu_decode_mma_exact(d, a, b, to))
+        return;
     if (!row) {
         if (!d->bad)
             diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know this mma");
@@ -82,8 +84,10 @@ void emu_decode_shfl(Decoding *d)
     for (int i = 1; i < 5; i++)
         emu_src(d, &d->s->args[i], ET_B32);
     in = emu_ptx_emit(d, emu_exec_shfl);
-    if (in)
-        in->aux = mode;
+    if (!in)
+        return;
+    in->aux = mode;
+    in->flags |= IF_OTHERS;
 }
 
 /* vote.sync.(all|any|uni).pred p, [!]a, membermask; vote.sync.ballot.b32 d, [!]a, membermask */
@@ -332,8 +336,28 @@ void emu_decode_bra(Decoding *d)
     if (!in)
         return;
     in->aux = uniform;
-    fixup = (Fixup){ d->p->entry->code.len - 1, d->p->scope_ids[d->p->depth - 1], to->name, to->span };
+    fixup = (Fixup){ d->p->entry->code.len - 1, NULL, d->p->scope_ids[d->p->depth - 1], to->name, to->span };
     vec_push(d->p->arena, &d->p->fixups, fixup);
+}
+
+/* brx.idx{.uni} index, list */
+void emu_decode_brx(Decoding *d)
+{
+    const BranchTargets *targets;
+    Inst *in;
+
+    emu_mod(d, "uni");
+    if (!emu_mod(d, "idx") || !emu_need_args(d, 2, 2))
+        return;
+    targets = d->s->args[1].kind == ARG_LABEL ? emu_ptx_targets(d->p, d->s->args[1].name) : NULL;
+    if (!targets) {
+        emu_bad_operands(d, "expected the label of a list of .branchtargets");
+        return;
+    }
+    emu_src(d, &d->s->args[0], ET_U32);
+    in = emu_ptx_emit(d, emu_exec_brx);
+    if (in)
+        in->fn.row = targets;
 }
 
 void emu_decode_exit(Decoding *d)
@@ -341,6 +365,26 @@ void emu_decode_exit(Decoding *d)
     emu_mod(d, "uni");
     if (emu_need_args(d, 0, 0))
         emu_ptx_emit(d, emu_exec_exit);
+}
+
+/* ret{.uni}: an entry's exits; that of a function goes to where the call ends. */
+void emu_decode_ret(Decoding *d)
+{
+    Fixup fixup;
+    Inst *in;
+
+    if (!d->p->call) {
+        emu_decode_exit(d);
+        return;
+    }
+    emu_mod(d, "uni");
+    if (!emu_need_args(d, 0, 0))
+        return;
+    in = emu_ptx_emit(d, emu_exec_bra);
+    if (!in)
+        return;
+    fixup = (Fixup){ d->p->entry->code.len - 1, NULL, d->p->call->scope, d->p->call->end, d->s->span };
+    vec_push(d->p->arena, &d->p->fixups, fixup);
 }
 
 void emu_decode_trap(Decoding *d)

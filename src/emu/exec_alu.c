@@ -7,6 +7,7 @@
 #include "emu/machine.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Iterations are independent: a destination is a source or lies apart from it.
  * gcc has to be told; clang tests it at run time. */
@@ -92,6 +93,61 @@ static inline uint64_t high_u64(uint64_t a, uint64_t b)
 static inline uint64_t high_s64(uint64_t a, uint64_t b)
 {
     return high_u64(a, b) - (a >> 63 ? b : 0) - (b >> 63 ? a : 0);
+}
+
+static inline int32_t within32(int64_t x)
+{
+    return (int32_t)(x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x);
+}
+
+/* The low n bits, n at most 31, the last of them as a sign. */
+static inline uint32_t low_signed(uint32_t a, uint32_t n)
+{
+    return n ? (uint32_t)((int32_t)(a << (32 - n)) >> (32 - n)) : 0;
+}
+
+/* The place of the n-th set bit from a base on, up or, of a negative one, down (PTX ISA, "fns"). */
+static uint32_t find_nth(uint32_t mask, uint32_t base, int32_t n)
+{
+    int step = n < 0 ? -1 : 1, left = n < 0 ? -n : n;
+
+    if (n == 0)
+        return base < 32 && mask >> base & 1 ? base : FULL;
+    for (int64_t i = base; i >= 0 && i < 32; i += step) {
+        left -= mask >> i & 1;
+        if (!left)
+            return (uint32_t)i;
+    }
+    return FULL;
+}
+
+/* Byte i, or half i, as an integer of either sign. */
+static inline uint32_t byte_of(uint32_t x, int i, bool is_signed)
+{
+    uint32_t byte = x >> 8 * i & 0xffu;
+
+    return is_signed ? (byte ^ 0x80u) - 0x80u : byte;
+}
+static inline uint32_t half_of(uint32_t x, int i, bool is_signed)
+{
+    uint32_t half = x >> 16 * i & 0xffffu;
+
+    return is_signed ? (half ^ 0x8000u) - 0x8000u : half;
+}
+
+static inline uint32_t dot4(uint32_t a, bool a_signed, uint32_t b, bool b_signed)
+{
+    uint32_t sum = 0;
+
+    for (int i = 0; i < 4; i++)
+        sum += byte_of(a, i, a_signed) * byte_of(b, i, b_signed);
+    return sum;
+}
+
+/* The halves of a by the two low bytes of b. */
+static inline uint32_t dot2(uint32_t a, bool a_signed, uint32_t b, bool b_signed)
+{
+    return half_of(a, 0, a_signed) * byte_of(b, 0, b_signed) + half_of(a, 1, a_signed) * byte_of(b, 1, b_signed);
 }
 
 /* The high word of {high, low} shifted left by n, 0 to 32. */
@@ -422,6 +478,24 @@ static void saturate16(Lane32 *d, bool f16, bool packed)
     }
 }
 
+/* .relu: below zero becomes 0, NaN the canonical one */
+static void rectify16(Lane32 *d, bool f16, bool packed)
+{
+    const uint32_t infinity = f16 ? 0x7c00 : 0x7f80;
+
+    for (int l = 0; l < LANES; l++) {
+        uint32_t result = 0;
+
+        for (int half = 0; half <= packed; half++) {
+            uint32_t x = d[l] >> 16 * half & 0xffffu;
+
+            x = (x & 0x7fffu) > infinity ? 0x7fffu : x & 0x8000u ? 0 : x;
+            result |= x << 16 * half;
+        }
+        d[l] = result;
+    }
+}
+
 static void apply_sat(const Inst *in, void *d)
 {
     EmuType type = (EmuType)in->type;
@@ -451,7 +525,129 @@ void emu_exec_alu_flags(Warp *w, const Inst *in, uint32_t mask)
         emu_flush((Lane32 *)buffer, (Lane32 *)buffer);
     if (in->flags & IF_SAT)
         apply_sat(in, buffer);
+    if (in->flags & IF_RELU)
+        rectify16((Lane32 *)buffer, in->type == ET_F16 || in->type == ET_F16X2, emu_types[in->type].bytes == 4);
     merge(op_at(w, in, 0), buffer, mask, in->bytes);
+}
+
+/* ---- chains of carries (PTX ISA, "Extended-Precision Integer Arithmetic Instructions") ------------- */
+
+/* a + b + carry, of so many bytes; *carry: out of it. */
+static uint64_t add_carry(uint64_t a, uint64_t b, int bytes, bool *carry)
+{
+    uint64_t sum = a + b, all = sum + *carry;
+
+    *carry = bytes == 8 ? sum < a || all < sum : all >> 32;
+    return bytes == 8 ? all : all & FULL;
+}
+
+/* a - b - borrow */
+static uint64_t sub_borrow(uint64_t a, uint64_t b, int bytes, bool *borrow)
+{
+    uint64_t rest = a - b, all = rest - *borrow;
+
+    *borrow = a < b || rest < *borrow;
+    return bytes == 8 ? all : all & FULL;
+}
+
+static uint64_t product_part(const Inst *in, uint64_t a, uint64_t b)
+{
+    bool is_signed = emu_types[in->type].kind == TK_SIGNED;
+
+    if (in->aux == CARRY_MAD_LO)
+        return in->bytes == 8 ? a * b : a * b & FULL;
+    if (in->bytes == 8)
+        return is_signed ? high_s64(a, b) : high_u64(a, b);
+    return is_signed ? (uint32_t)((int64_t)(int32_t)a * (int32_t)b >> 32) : a * b >> 32;
+}
+
+/* Sources a, b, c of mad, then the carry where it is taken; destinations d, then the carry where it is given. */
+void emu_exec_carry(Warp *w, const Inst *in, uint32_t mask)
+{
+    bool mad = in->aux == CARRY_MAD_LO || in->aux == CARRY_MAD_HI, takes = in->ns > 2 + mad;
+    uint32_t carries = takes ? *(Lane32 *)src_at(w, in, 2 + mad) : 0, out = 0;
+    uint64_t wide[LANES];
+    uint32_t narrow[LANES];
+
+    for (int l = 0; l < LANES; l++) {
+        uint64_t a = lane_bits(src_at(w, in, 0), in->bytes, l), b = lane_bits(src_at(w, in, 1), in->bytes, l);
+        bool carry = lane_on(carries, l);
+
+        if (mad) {
+            a = product_part(in, a, b);
+            b = lane_bits(src_at(w, in, 2), in->bytes, l);
+        }
+        wide[l] = in->aux == CARRY_SUB ? sub_borrow(a, b, in->bytes, &carry) : add_carry(a, b, in->bytes, &carry);
+        narrow[l] = (uint32_t)wide[l];
+        out |= (uint32_t)carry << l;
+    }
+    if (in->bytes == 8)
+        emu_merge64(op_at(w, in, 0), wide, mask);
+    else
+        emu_merge32(op_at(w, in, 0), narrow, mask);
+    if (in->nd > 1)
+        emu_merge_pred(w, in, 1, out, mask);
+}
+
+/* ---- video instructions (PTX ISA, "SIMD Video Instructions") --------------------------------------- */
+
+static int32_t part_of(uint32_t x, int i, int bits, bool is_signed)
+{
+    uint32_t part = x >> bits * i & (bits == 8 ? 0xffu : 0xffffu), sign = 1u << (bits - 1);
+
+    return (int32_t)(is_signed ? (part ^ sign) - sign : part);
+}
+
+static int32_t of_parts(Simd op, int32_t a, int32_t b)
+{
+    switch (op) {
+    case SIMD_ADD:
+        return a + b;
+    case SIMD_SUB:
+        return a - b;
+    case SIMD_AVERAGE: /* away from zero, where it lies between */
+        return (a + b + (a + b >= 0)) >> 1;
+    case SIMD_DIFFERENCE:
+        return a > b ? a - b : b - a;
+    case SIMD_MIN:
+        return least(a, b);
+    case SIMD_MAX:
+        return most(a, b);
+    case SIMD_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* To the range of a part of either sign. */
+static int32_t limited(int32_t x, int bits, bool is_signed)
+{
+    int32_t low = is_signed ? -(1 << (bits - 1)) : 0, high = (1 << (bits - is_signed)) - 1;
+
+    return x < low ? low : x > high ? high : x;
+}
+
+/* vec: parts of a register; imm: their sum and c is wanted, not each by itself. */
+void emu_exec_simd(Warp *w, const Inst *in, uint32_t mask)
+{
+    const Lane32 *a = src_at(w, in, 0), *b = src_at(w, in, 1), *c = src_at(w, in, 2);
+    bool a_signed = in->from & 1, b_signed = in->from & 2, to_signed = emu_types[in->type].kind == TK_SIGNED;
+    int bits = 32 / in->vec;
+    uint32_t result[LANES];
+
+    for (int l = 0; l < LANES; l++) {
+        uint32_t sum = c[l], parts = 0;
+
+        for (int i = 0; i < in->vec; i++) {
+            int32_t part = of_parts((Simd)in->aux, part_of(a[l], i, bits, a_signed), part_of(b[l], i, bits, b_signed));
+
+            part = in->flags & IF_SAT ? limited(part, bits, to_signed) : part;
+            parts |= ((uint32_t)part & (bits == 8 ? 0xffu : 0xffffu)) << bits * i;
+            sum += (uint32_t)part;
+        }
+        result[l] = in->imm ? sum : parts;
+    }
+    emu_merge32(op_at(w, in, 0), result, mask);
 }
 
 /* ---- moves and selections ------------------------------------------------------------------ */

@@ -132,13 +132,101 @@ void emu_exec_setp2(Warp *w, const Inst *in, uint32_t mask)
         emu_merge_pred(w, in, 1, q, mask);
 }
 
-/* true is all ones, or 1.0f where the result is .f32 */
+/* What a comparison gives where it holds: 1 as a float, else all ones. */
+static uint32_t truth_of(EmuType type)
+{
+    switch (emu_types[type].kind) {
+    case TK_FLOAT:
+        return type == ET_F32 ? 0x3f800000u : type == ET_F16 || type == ET_F16X2 ? 0x3c00u : 0x3f80u;
+    case TK_BITS:
+    case TK_UNSIGNED:
+    case TK_SIGNED:
+    case TK_PREDICATE:
+        break;
+    }
+    return emu_types[type].bytes == 2 ? 0xffffu : FULL;
+}
+
 void emu_exec_set(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t value = combined(w, in, compared(w, in));
-    uint32_t truth = in->type == ET_F32 ? 0x3f800000u : FULL, result[LANES];
+    uint32_t truth = truth_of((EmuType)in->type), result[LANES];
 
     for (int l = 0; l < LANES; l++)
         result[l] = value >> l & 1 ? truth : 0;
     emu_merge32(op_at(w, in, 0), result, mask);
+}
+
+/* ---- pairs of halves ------------------------------------------------------------------ */
+
+static uint32_t compared_half(Warp *w, const Inst *in, int half)
+{
+    const Lane32 *a = src_at(w, in, 0), *b = src_at(w, in, 1);
+    Lane32 parts[2][LANES];
+
+    for (int l = 0; l < LANES; l++) {
+        parts[0][l] = a[l] >> 16 * half & 0xffffu;
+        parts[1][l] = b[l] >> 16 * half & 0xffffu;
+    }
+    return combined(w, in, in->fn.cmp(parts[0], parts[1]));
+}
+
+/* p of the low halves, q of the high ones */
+void emu_exec_setp_pair(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t low = compared_half(w, in, 0), high = compared_half(w, in, 1);
+
+    emu_merge_pred(w, in, 0, low, mask);
+    emu_merge_pred(w, in, 1, high, mask);
+}
+
+/* Each half of the result is what its halves give. */
+void emu_exec_set_pair(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t low = compared_half(w, in, 0), high = compared_half(w, in, 1);
+    uint32_t truth = truth_of((EmuType)in->type) & 0xffffu, result[LANES];
+
+    for (int l = 0; l < LANES; l++)
+        result[l] = (low >> l & 1 ? truth : 0) | (high >> l & 1 ? truth << 16 : 0);
+    emu_merge32(op_at(w, in, 0), result, mask);
+}
+
+/* ---- kinds of numbers and of addresses ---------------------------------------------------- */
+
+/* aux: which kind (PTX ISA, "testp"). */
+void emu_exec_testp(Warp *w, const Inst *in, uint32_t mask)
+{
+    int digits = in->bytes == 8 ? 52 : 23, exponents = in->bytes == 8 ? 0x7ff : 0xff;
+    uint32_t holds = 0;
+
+    for (int l = 0; l < LANES; l++) {
+        uint64_t bits = lane_bits(src_at(w, in, 0), in->bytes, l), fraction = bits & ((UINT64_C(1) << digits) - 1);
+        int exponent = (int)(bits >> digits) & exponents;
+        bool is[TEST_COUNT] = {
+            [TEST_FINITE] = exponent != exponents, [TEST_INFINITE] = exponent == exponents && !fraction,
+            [TEST_NUMBER] = exponent != exponents || !fraction, [TEST_NAN] = exponent == exponents && fraction,
+            [TEST_NORMAL] = exponent && exponent != exponents, [TEST_SUBNORMAL] = !exponent && fraction,
+        };
+
+        holds |= (uint32_t)is[in->aux] << l;
+    }
+    emu_merge_pred(w, in, 0, holds, mask);
+}
+
+/* imm: where the window begins that is asked for; 0: none of them, that is global memory. */
+void emu_exec_isspacep(Warp *w, const Inst *in, uint32_t mask)
+{
+    static const uint64_t windows[] = { SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW };
+    uint32_t holds = 0;
+
+    for (int l = 0; l < LANES; l++) {
+        uint64_t address = lane_bits(src_at(w, in, 0), 8, l), window = 0;
+
+        for (size_t i = 0; i < TW_COUNT(windows); i++) {
+            if (address >= windows[i] && address - windows[i] < WINDOW_BYTES)
+                window = windows[i];
+        }
+        holds |= (uint32_t)(window == (uint64_t)in->imm) << l;
+    }
+    emu_merge_pred(w, in, 0, holds, mask);
 }

@@ -16,6 +16,23 @@ void emu_exec_bra(Warp *w, const Inst *in, uint32_t mask)
     emu_branch(w, mask, (int)in->imm);
 }
 
+/* brx.idx: fn.row has the targets. */
+void emu_exec_brx(Warp *w, const Inst *in, uint32_t mask)
+{
+    const BranchTargets *targets = in->fn.row;
+    const Lane32 *index = src_at(w, in, 0);
+    int target[LANES];
+
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        int l = first_lane(rest);
+
+        if (index[l] >= (uint32_t)targets->count)
+            emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "branch %u of a list of %d", index[l], targets->count);
+        target[l] = targets->pc[index[l] < (uint32_t)targets->count ? index[l] : 0];
+    }
+    emu_branch_apart(w, mask, target);
+}
+
 void emu_exec_exit(Warp *w, const Inst *in, uint32_t mask)
 {
     (void)in;

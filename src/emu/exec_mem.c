@@ -195,8 +195,8 @@ bool emu_atomic_known(Atomic op, EmuType type)
 
     switch (op) {
     case ATOM_ADD:
-        return sized && (integer || type == ET_F32 || type == ET_F64 || type == ET_F16X2 ||
-                         type == ET_BF16X2);
+        return type == ET_F16 || type == ET_BF16 || (sized && (integer || type == ET_F32 || type == ET_F64 || type == ET_F16X2 ||
+                         type == ET_BF16X2));
     case ATOM_INC:
     case ATOM_DEC:
         return type == ET_U32;
@@ -231,6 +231,10 @@ static uint64_t add_bits(EmuType type, uint64_t a, uint64_t b)
 
     if (type == ET_F32)
         return add_single(a32, b32);
+    if (type == ET_F16)
+        return emu_f16_store(emu_f16_load(a32) + emu_f16_load(b32));
+    if (type == ET_BF16)
+        return emu_bf16_store(emu_bf16_load(a32) + emu_bf16_load(b32));
     if (type == ET_F16X2)
         return emu_f16_store(emu_f16_load(a32 & 0xffffu) + emu_f16_load(b32 & 0xffffu)) |
                emu_f16_store(emu_f16_load(a32 >> 16) + emu_f16_load(b32 >> 16)) << 16;

@@ -132,6 +132,16 @@ void emu_by_members(Warp *w, const Inst *in, uint32_t mask, int k, Together toge
 
 enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 
+/* Lanes that give nothing need no value: only what is read has to be defined. */
+static void check_given(Warp *w, const Inst *in, int l, int from)
+{
+    Place given = in->op[in->nd];
+
+    if (w->m->checks && !lane_on(w->defined[given.slot], from))
+        emu_fault(w, in, EMU_UNINITIALISED, l, "reads register '%s' of lane %d, which has not written it",
+                  w->m->entry->slots.data[given.slot].name, from);
+}
+
 /* The lane to read from; *inside: it lies within the segment (PTX ISA, "shfl"). */
 static int shuffle_from(int mode, int lane, uint32_t b, uint32_t c, bool *inside)
 {
@@ -157,6 +167,8 @@ static void shfl_group(Warp *w, const Inst *in, uint32_t mask)
         result[l] = a[from & 31];
         if (lane_on(mask, l) && !lane_on(mask, from & 31))
             emu_fault(w, in, EMU_DIVERGENT, l, "reads lane %d, which does not take part", from & 31);
+        else if (lane_on(mask, l))
+            check_given(w, in, l, from & 31);
     }
     emu_merge32(op_at(w, in, 0), result, mask);
     if (in->nd > 1)

@@ -122,7 +122,8 @@ typedef enum InstFlag {
     IF_WGMMA = 32768,  /* minds its registers itself */
     IF_PARITY = 65536, /* an mbarrier's phase is named by its parity */
     IF_STRONG = 131072, /* .volatile, .relaxed, .acquire, .release: goes with atomic operations */
-    IF_VOLATILE = 262144
+    IF_VOLATILE = 262144,
+    IF_OTHERS = 524288  /* the first source is read from other lanes, so it minds whether that is defined */
 } InstFlag;
 
 struct Inst {
@@ -156,8 +157,9 @@ typedef struct Slot {
 
 typedef struct Constant {
     Place place;
-    uint64_t value;
+    uint64_t value; /* added to the address of a variable, where there is one */
     bool wide;
+    int variable;   /* of the module, from 1; 0: none */
 } Constant;
 
 typedef struct Param {
@@ -192,9 +194,29 @@ typedef struct Entry {
     int min_blocks;          /* .minnctapersm; 0: not given */
 } Entry;
 
+/* A .global or .const variable of a module; every memory that its entries run in has its own. */
+typedef struct ModuleVariable {
+    const char *name;
+    int64_t bytes, align;
+    uint8_t *data;  /* what it starts as; NULL: zeros */
+    bool constant;
+    VEC(struct Pointer) pointers;
+} ModuleVariable;
+typedef struct Pointer { /* in its data: the address of a variable */
+    int64_t at, offset;
+    int variable; /* from 1 */
+} Pointer;
+
 struct EmuModule {
     VEC(Entry *) entries;
+    VEC(ModuleVariable) variables;
 };
+
+/* Where brx.idx goes, by index. */
+typedef struct BranchTargets {
+    int count;
+    int pc[];
+} BranchTargets;
 
 /* ---- global memory --------------------------------------------------------- */
 
@@ -209,8 +231,15 @@ typedef struct Buffer {
     uint64_t launch;    /* the launch that they belong to */
 } Buffer;
 
+/* Where the variables of a module lie. */
+typedef struct ModuleBases {
+    const EmuModule *module;
+    uint64_t *bases;
+} ModuleBases;
+
 struct EmuMemory {
     Arena *arena;
+    VEC(ModuleBases) modules;
     VEC(Buffer) buffers; /* ascending base */
     uint64_t next;
     uint64_t launches;
@@ -346,6 +375,7 @@ struct Machine {
     Arena *arena;
     const Entry *entry;
     EmuMemory *memory;
+    const uint64_t *variables; /* addresses of the module's */
     const EmuLaunch *launch;
     EmuReport *report;
     Run *run;
@@ -416,6 +446,8 @@ void emu_fault_block(Machine *m, EmuFaultKind kind, int line, int thread, const 
 /* memory.c */
 Buffer *emu_buffer_at(EmuMemory *memory, uint64_t address);
 Buffer *emu_buffer_near(EmuMemory *memory, uint64_t address);
+/* The addresses of a module's variables, which are made at the first launch. */
+const uint64_t *emu_memory_variables(EmuMemory *memory, const EmuModule *module);
 /* Bits [at, at + n) of a map, n at most 16 and not crossing a multiple of 64. */
 static inline bool emu_bits_all(const uint64_t *map, uint64_t at, int n)
 {
@@ -522,6 +554,8 @@ void emu_acquire(Warp *w, const Clock *join);
 void emu_clock_merge(const Machine *m, Clock *into, const Clock *from);
 void emu_new_epoch(Warp *w);
 void emu_branch(Warp *w, uint32_t taken, int target);
+/* Lanes of mask go on where each has its target. */
+void emu_branch_apart(Warp *w, uint32_t mask, const int target[LANES]);
 /* Active lanes wait at a barrier apart from others of their warp, which goes on, if it can. */
 void emu_park_at(Warp *w, uint32_t mask, int barrier, int line);
 /* All lanes that wait at a barrier go on. */
@@ -549,11 +583,20 @@ typedef struct AluRow {
 extern const AluRow emu_alu_rows[];
 extern const int emu_alu_row_count;
 
+/* exec_alu.c: Inst.aux of the instructions that give or take a carry */
+typedef enum Carry { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI } Carry;
+
+/* Inst.aux of the video instructions */
+typedef enum Simd { SIMD_ADD, SIMD_SUB, SIMD_AVERAGE, SIMD_DIFFERENCE, SIMD_MIN, SIMD_MAX, SIMD_COUNT } Simd;
+
 typedef enum Compare {
     CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE,
     CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN,
     CMP_COUNT
 } Compare;
+typedef enum NumberTest {
+    TEST_FINITE, TEST_INFINITE, TEST_NUMBER, TEST_NAN, TEST_NORMAL, TEST_SUBNORMAL, TEST_COUNT
+} NumberTest;
 CmpFn emu_compare(Compare op, EmuType type); /* NULL: there is none */
 
 typedef enum Atomic {
@@ -592,6 +635,17 @@ typedef struct MmaRow {
     EmuType a, b, d; /* element types of A, B and of C, D */
     uint8_t na, nb, nd; /* registers; na is 2 nb */
 } MmaRow;
+/* exec_wmma.c: shapes of wmma, and those of mma whose products are integers or doubles */
+typedef struct WmmaRow {
+    const char *shape;
+    EmuType a, b, d; /* element types of A, B and of C, D */
+    int m, n, k;
+    int na, nb, nd;  /* registers */
+} WmmaRow;
+extern const WmmaRow emu_wmma_rows[], emu_mma_exact_rows[];
+extern const int emu_wmma_row_count, emu_mma_exact_row_count;
+int emu_element_bits(EmuType type);
+
 extern const MmaRow emu_mma_rows[];
 extern const int emu_mma_row_count;
 

@@ -88,3 +88,42 @@ size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address)
         written += (uint64_t)__builtin_popcountll(b->written[i]);
     return (size_t)(b->size - written);
 }
+
+static uint64_t add_variable(EmuMemory *memory, const ModuleVariable *v)
+{
+    uint8_t *host = arena_alloc(memory->arena, (size_t)v->bytes + 1);
+
+    if (v->data)
+        memcpy(host, v->data, (size_t)v->bytes);
+    return emu_memory_add(memory, v->name, host, (size_t)v->bytes, true, v->constant, 0);
+}
+
+static void set_pointers(EmuMemory *memory, const ModuleVariable *v, uint64_t base, const uint64_t *bases)
+{
+    for (int i = 0; i < v->pointers.len; i++) {
+        const Pointer *to = &v->pointers.data[i];
+        uint64_t address = bases[to->variable - 1] + (uint64_t)to->offset;
+
+        memcpy(emu_buffer_at(memory, base)->host + to->at, &address, sizeof address);
+    }
+}
+
+const uint64_t *emu_memory_variables(EmuMemory *memory, const EmuModule *module)
+{
+    ModuleBases made = { module, NULL };
+    int count = module->variables.len;
+
+    for (int i = 0; i < memory->modules.len; i++) {
+        if (memory->modules.data[i].module == module)
+            return memory->modules.data[i].bases;
+    }
+    if (!count)
+        return NULL;
+    made.bases = arena_array(memory->arena, uint64_t, count);
+    for (int i = 0; i < count; i++)
+        made.bases[i] = add_variable(memory, &module->variables.data[i]);
+    for (int i = 0; i < count; i++)
+        set_pointers(memory, &module->variables.data[i], made.bases[i], made.bases);
+    vec_push(memory->arena, &memory->modules, made);
+    return made.bases;
+}

@@ -3,6 +3,7 @@
  *   ptx_lex.c     characters: spaces, comments, words, numbers
  *   ptx_names.c   registers, variables and labels, by scope
  *   ptx_parse.c   directives and statements; fills a Stmt an instruction
+ *   ptx_variables.c, ptx_call.c  what a module has beside entries
  *   ptx_decode.c  a Stmt becomes an Inst: finds the row of opcodes.def, then
  *                 decode_*.c check modifiers and operands, a family a function
  */
@@ -13,13 +14,13 @@
 
 enum { MAX_MODS = 20, MAX_ARGS = 12, MAX_ITEMS = 144, MAX_SCOPES = 64 };
 
-typedef enum SymbolKind { SYM_REGISTER, SYM_RANGE, SYM_SHARED, SYM_DYNAMIC, SYM_LOCAL, SYM_PARAM } SymbolKind;
+typedef enum SymbolKind { SYM_REGISTER, SYM_RANGE, SYM_SHARED, SYM_DYNAMIC, SYM_LOCAL, SYM_PARAM, SYM_VARIABLE } SymbolKind;
 
 typedef struct Symbol {
     SymbolKind kind;
     const char *name;
     EmuType type;
-    int slot;         /* SYM_REGISTER */
+    int slot;         /* SYM_REGISTER; SYM_VARIABLE: of the module, from 1 */
     int32_t *slots;   /* SYM_RANGE: a slot a number, 0: not used yet */
     int count;
     int64_t offset;   /* variables and parameters */
@@ -28,10 +29,32 @@ typedef struct Symbol {
 
 /* A branch whose target is found when the body has ended. */
 typedef struct Fixup {
-    int inst, scope;
+    int inst;
+    int *to;    /* where else than in inst the target is wanted; NULL */
+    int scope;
     const char *name;
     Span span;
 } Fixup;
+
+/* A function of the module, whose text is read anew at every call (ptx_call.c). */
+typedef struct Function {
+    const char *name;
+    const char *at; /* behind ".func" */
+    int line;
+} Function;
+
+/* The call that is being read: where ret goes. */
+typedef struct Call {
+    const struct Call *outer;
+    const char *name, *end;
+    int scope;
+} Call;
+
+/* A list of .branchtargets. */
+typedef struct TargetList {
+    const char *key;
+    BranchTargets *targets;
+} TargetList;
 
 /* Interned name to index. */
 typedef struct NameMap {
@@ -65,6 +88,12 @@ typedef struct Parser {
     int depth;
     VEC(int) scope_parent; /* by scope id */
     VEC(Fixup) fixups;
+    VEC(TargetList) target_lists;
+    const char *last_label;
+    VEC(Function) functions;
+    const Call *call; /* NULL: none */
+    int calls;        /* so far in this entry */
+    int carry_slot;   /* 0: none yet */
     ConstMap constants;
     int registers; /* declared so far */
     int shared_width, global_width; /* narrowest access */
@@ -133,11 +162,40 @@ const Symbol *emu_ptx_lookup(Parser *p, const char *name);
 int emu_ptx_register(Parser *p, const char *name);
 int emu_ptx_new_slot(Parser *p, const char *name, EmuType type);
 void emu_ptx_label(Parser *p, Span span);
+void emu_ptx_label_named(Parser *p, Span span, const char *name);
 void emu_ptx_resolve_labels(Parser *p);
+/* A list of .branchtargets under the label just read, and the list of a label. */
+void emu_ptx_target_list(Parser *p, const char *const *names, const Span *spans, int count);
+const BranchTargets *emu_ptx_targets(Parser *p, const char *name);
 Place emu_ptx_place(const Parser *p, int slot);
 Place emu_ptx_constant(Parser *p, uint64_t value, bool wide);
+Place emu_ptx_variable(Parser *p, int variable, uint64_t offset); /* the address of a module's variable */
+Place emu_ptx_carry(Parser *p); /* of add.cc … */
 Place emu_ptx_special(Parser *p, Special special);
 Place emu_ptx_dynamic_base(Parser *p, bool wide); /* where dynamic shared memory starts */
+
+/* ---- ptx_parse.c ---- */
+/* What a declaration of a variable or a parameter says. */
+typedef struct Variable {
+    Span span;
+    const char *name;
+    int64_t bytes, align;
+    EmuType type;
+    bool open; /* name[] */
+} Variable;
+bool emu_ptx_is(Parser *p, Span word, const char *text);
+bool emu_ptx_declaration(Parser *p, Variable *v, int64_t limit);
+/* Puts a variable into local memory; NULL: there is no room. */
+Symbol *emu_ptx_local(Parser *p, const Variable *v);
+void emu_ptx_body(Parser *p); /* behind "{" */
+void emu_ptx_skip_definition(Parser *p);
+
+/* ---- ptx_variables.c ---- */
+void emu_ptx_module_variable(Parser *p, bool constant, bool external);
+
+/* ---- ptx_call.c ---- */
+void emu_ptx_find_functions(Parser *p);
+void emu_ptx_call(Parser *p, Stmt *s);
 
 /* ---- ptx_decode.c ---- */
 void emu_ptx_decode_setup(Parser *p);
@@ -157,6 +215,7 @@ bool emu_mod(Decoding *d, const char *name);             /* present? then it is 
 bool emu_mod_one_of(Decoding *d, const char *const *names, int count, int *which);
 void emu_mod_unknown(Decoding *d, const char *name);     /* present? then it is refused, whatever the operands */
 EmuType emu_need_type(Decoding *d);
+Space emu_mod_space(Decoding *d);                        /* .global, .shared …; generic where there is none */
 void emu_mod_ignore_hints(Decoding *d);                  /* cache hints of loads and stores */
 void emu_bad_operands(Decoding *d, const char *why);
 bool emu_need_args(Decoding *d, int least, int most);
@@ -174,6 +233,8 @@ const Arg *emu_item(const Decoding *d, const Arg *arg, int k);
 void emu_narrowest(Decoding *d, Space space, int bytes);
 Inst *emu_ptx_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
 
+/* mma of integers, bits or doubles, whose types have been taken; false: it is none. */
+bool emu_decode_mma_exact(Decoding *d, EmuType a, EmuType b, EmuType to);
 void emu_decode_bulk(Decoding *d); /* cp.async.bulk */
 #define FAMILY(name, cls) void emu_decode_##name(Decoding *d);
 #include "emu/families.def"

@@ -337,6 +337,11 @@ static void add_symbol(Decoding *d, const Arg *arg, EmuType type)
         at += PARAM_WINDOW + (uint64_t)symbol->offset;
         add(d, emu_ptx_constant(d->p, truncate_to(at, bytes), bytes == 8), true);
         return;
+    case SYM_VARIABLE:
+        if (bytes != 8)
+            break;
+        add(d, emu_ptx_variable(d->p, symbol->slot, at), true);
+        return;
     case SYM_REGISTER:
     case SYM_RANGE:
         break;

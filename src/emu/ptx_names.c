@@ -172,14 +172,14 @@ Place emu_ptx_place(const Parser *p, int slot)
     return (Place){ p->entry->slots.data[slot].at, (uint32_t)slot };
 }
 
-static int constant_index(const ConstMap *map, const Entry *entry, uint64_t value, bool wide)
+static int constant_index(const ConstMap *map, const Entry *entry, const Constant *want)
 {
-    int i = (int)((value * UINT64_C(0x9e3779b97f4a7c15) >> 32 ^ wide) & (unsigned)(map->cap - 1));
+    int i = (int)((want->value * UINT64_C(0x9e3779b97f4a7c15) >> 32 ^ want->wide) & (unsigned)(map->cap - 1));
 
     while (map->index[i]) {
         const Constant *c = &entry->constants.data[map->index[i] - 1];
 
-        if (c->value == value && c->wide == wide)
+        if (c->value == want->value && c->wide == want->wide && c->variable == want->variable)
             break;
         i = (i + 1) & (map->cap - 1);
     }
@@ -192,27 +192,41 @@ static void constants_grow(Parser *p)
 
     grown.index = arena_array(p->arena, int, grown.cap);
     for (int i = 0; i < p->entry->constants.len; i++) {
-        const Constant *c = &p->entry->constants.data[i];
-
-        grown.index[constant_index(&grown, p->entry, c->value, c->wide)] = i + 1;
+        grown.index[constant_index(&grown, p->entry, &p->entry->constants.data[i])] = i + 1;
     }
     p->constants = grown;
 }
 
-Place emu_ptx_constant(Parser *p, uint64_t value, bool wide)
+static Place place_constant(Parser *p, Constant constant)
 {
-    Constant constant = { .value = value, .wide = wide };
     int i;
 
     if (p->entry->constants.len * 2 >= p->constants.cap)
         constants_grow(p);
-    i = constant_index(&p->constants, p->entry, value, wide);
+    i = constant_index(&p->constants, p->entry, &constant);
     if (!p->constants.index[i]) {
-        constant.place = emu_ptx_place(p, emu_ptx_new_slot(p, "a constant", wide ? ET_B64 : ET_B32));
+        constant.place = emu_ptx_place(p, emu_ptx_new_slot(p, "a constant", constant.wide ? ET_B64 : ET_B32));
         vec_push(p->arena, &p->entry->constants, constant);
         p->constants.index[i] = p->entry->constants.len;
     }
     return p->entry->constants.data[p->constants.index[i] - 1].place;
+}
+
+Place emu_ptx_constant(Parser *p, uint64_t value, bool wide)
+{
+    return place_constant(p, (Constant){ .value = value, .wide = wide });
+}
+
+Place emu_ptx_variable(Parser *p, int variable, uint64_t offset)
+{
+    return place_constant(p, (Constant){ .value = offset, .wide = true, .variable = variable });
+}
+
+Place emu_ptx_carry(Parser *p)
+{
+    if (!p->carry_slot)
+        p->carry_slot = emu_ptx_new_slot(p, "the carry", ET_PRED);
+    return emu_ptx_place(p, p->carry_slot);
 }
 
 Place emu_ptx_special(Parser *p, Special special)
@@ -249,12 +263,44 @@ static const char *label_key(Parser *p, const char *name, int scope)
 
 void emu_ptx_label(Parser *p, Span span)
 {
+    emu_ptx_label_named(p, span, emu_ptx_text(p, span));
+}
+
+void emu_ptx_label_named(Parser *p, Span span, const char *name)
+{
     int scope = p->scope_ids[p->depth - 1];
-    const char *key = label_key(p, emu_ptx_text(p, span), scope);
+    const char *key = label_key(p, name, scope);
 
     if (emu_names_get(&p->labels, key) >= 0)
         diag_add(p->diags, TW0826, span, "this label is declared twice in one scope");
     emu_names_put(p->arena, &p->labels, key, p->entry->code.len);
+    p->last_label = key;
+}
+
+void emu_ptx_target_list(Parser *p, const char *const *names, const Span *spans, int count)
+{
+    TargetList list = { p->last_label, arena_alloc(p->arena, sizeof(BranchTargets) + (size_t)count * sizeof(int)) };
+
+    list.targets->count = count;
+    for (int i = 0; i < count; i++) {
+        Fixup fixup = { 0, &list.targets->pc[i], p->scope_ids[p->depth - 1], names[i], spans[i] };
+
+        vec_push(p->arena, &p->fixups, fixup);
+    }
+    vec_push(p->arena, &p->target_lists, list);
+}
+
+const BranchTargets *emu_ptx_targets(Parser *p, const char *name)
+{
+    for (int scope = p->scope_ids[p->depth - 1]; scope >= 0; scope = p->scope_parent.data[scope]) {
+        const char *key = label_key(p, name, scope);
+
+        for (int i = 0; i < p->target_lists.len; i++) {
+            if (p->target_lists.data[i].key == key)
+                return p->target_lists.data[i].targets;
+        }
+    }
+    return NULL;
 }
 
 /* The place of the innermost label of a name whose scope encloses the given one. */
@@ -273,7 +319,9 @@ void emu_ptx_resolve_labels(Parser *p)
         const Fixup *fixup = &p->fixups.data[i];
         int pc = find_label(p, fixup->name, fixup->scope);
 
-        if (pc >= 0)
+        if (pc >= 0 && fixup->to)
+            *fixup->to = pc;
+        else if (pc >= 0)
             p->entry->code.data[fixup->inst].imm = pc;
         else
             diag_add(p->diags, TW0825, fixup->span, "there is no label '%s' in this scope",

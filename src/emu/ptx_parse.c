@@ -10,7 +10,7 @@
  */
 #include "emu/ptx.h"
 
-static bool is_word(Parser *p, Span word, const char *text)
+bool emu_ptx_is(Parser *p, Span word, const char *text)
 {
     size_t len = (size_t)(word.end - word.start);
 
@@ -94,14 +94,6 @@ static void parse_registers(Parser *p)
         emu_ptx_skip_statement(p);
 }
 
-/* What a variable or parameter declaration says. */
-typedef struct Variable {
-    Span span;
-    const char *name;
-    int64_t bytes, align;
-    bool open; /* name[] */
-} Variable;
-
 /* An alignment: a power of two. */
 static bool parse_align(Parser *p, int64_t *align)
 {
@@ -122,7 +114,7 @@ static bool parse_variable_type(Parser *p, Variable *v, EmuType *type)
         const char *from = p->at;
         Span word = emu_ptx_word(p);
 
-        if (!is_word(p, word, "align")) {
+        if (!emu_ptx_is(p, word, "align")) {
             p->at = from;
             return parse_type(p, type);
         }
@@ -140,12 +132,12 @@ static bool parse_pointee(Parser *p)
     while (emu_ptx_accept(p, '.')) {
         Span word = emu_ptx_word(p);
 
-        if (is_word(p, word, "align")) {
+        if (emu_ptx_is(p, word, "align")) {
             if (!parse_align(p, &align))
                 return false;
-        } else if (!is_word(p, word, "ptr") && !is_word(p, word, "global") &&
-                   !is_word(p, word, "shared") && !is_word(p, word, "const") &&
-                   !is_word(p, word, "local")) {
+        } else if (!emu_ptx_is(p, word, "ptr") && !emu_ptx_is(p, word, "global") &&
+                   !emu_ptx_is(p, word, "shared") && !emu_ptx_is(p, word, "const") &&
+                   !emu_ptx_is(p, word, "local")) {
             diag_add(p->diags, TW0821, word, "expected a name");
             return false;
         }
@@ -154,15 +146,15 @@ static bool parse_pointee(Parser *p)
 }
 
 /* name { [count] } */
-static bool parse_variable(Parser *p, Variable *v, int64_t limit)
+bool emu_ptx_declaration(Parser *p, Variable *v, int64_t limit)
 {
-    EmuType type = ET_B8;
     int64_t count;
 
     memset(v, 0, sizeof *v);
-    if (!parse_variable_type(p, v, &type) || !parse_pointee(p))
+    v->type = ET_B8;
+    if (!parse_variable_type(p, v, &v->type) || !parse_pointee(p))
         return false;
-    v->bytes = emu_types[type].bytes;
+    v->bytes = emu_types[v->type].bytes;
     if (v->align < v->bytes)
         v->align = v->bytes;
     v->span = emu_ptx_word(p);
@@ -192,7 +184,7 @@ static int64_t round_up(int64_t n, int64_t to)
 }
 
 /* Puts a variable into shared or local memory, of which *bytes are taken. */
-static void place_variable(Parser *p, const Variable *v, bool shared, int *bytes)
+static Symbol *place_variable(Parser *p, const Variable *v, bool shared, int *bytes)
 {
     int64_t limit = shared ? MAX_SHARED : MAX_LOCAL;
     int64_t offset = round_up(*bytes, v->align);
@@ -201,10 +193,16 @@ static void place_variable(Parser *p, const Variable *v, bool shared, int *bytes
     if (offset + v->bytes > limit) {
         diag_add(p->diags, TW0827, v->span, "'%s' makes %s memory larger than %lld bytes", v->name,
                  shared ? "shared" : "local", (long long)limit);
-        return;
+        return NULL;
     }
     symbol->offset = offset;
     *bytes = (int)(offset + v->bytes);
+    return symbol;
+}
+
+Symbol *emu_ptx_local(Parser *p, const Variable *v)
+{
+    return place_variable(p, v, false, &p->entry->local_bytes);
 }
 
 /* .shared … ; | .local … ; inside an entry */
@@ -212,7 +210,7 @@ static void parse_entry_variable(Parser *p, bool shared)
 {
     Variable v;
 
-    if (!parse_variable(p, &v, shared ? MAX_SHARED : MAX_LOCAL)) {
+    if (!emu_ptx_declaration(p, &v, shared ? MAX_SHARED : MAX_LOCAL)) {
         emu_ptx_skip_statement(p);
         return;
     }
@@ -455,7 +453,9 @@ static void parse_instruction(Parser *p, Stmt *s)
         emu_ptx_skip_statement(p);
         return;
     }
-    if (split_opcode(p, s) && parse_operands(p, s))
+    if (split_opcode(p, s) && strcmp(s->opcode, "call") == 0)
+        emu_ptx_call(p, s);
+    else if (s->opcode && parse_operands(p, s))
         emu_ptx_decode(p, s);
     else
         emu_ptx_skip_statement(p);
@@ -480,20 +480,38 @@ static void parse_statement(Parser *p)
     parse_instruction(p, &s);
 }
 
+/* .branchtargets label {, label} ; */
+static void parse_targets(Parser *p)
+{
+    VEC(const char *) names = { 0 };
+    VEC(Span) spans = { 0 };
+
+    do {
+        Span word = emu_ptx_word(p);
+
+        vec_push(p->arena, &names, emu_ptx_text(p, word));
+        vec_push(p->arena, &spans, word);
+    } while (emu_ptx_accept(p, ','));
+    if (emu_ptx_expect(p, ';') && p->last_label)
+        emu_ptx_target_list(p, names.data, spans.data, names.len);
+}
+
 /* A directive inside a body; the dot has been read. */
 static void parse_body_directive(Parser *p)
 {
     Span word = emu_ptx_word(p);
 
-    if (is_word(p, word, "reg")) {
+    if (emu_ptx_is(p, word, "reg")) {
         parse_registers(p);
-    } else if (is_word(p, word, "shared")) {
+    } else if (emu_ptx_is(p, word, "shared")) {
         parse_entry_variable(p, true);
-    } else if (is_word(p, word, "local")) {
-        parse_entry_variable(p, false);
-    } else if (is_word(p, word, "loc") || is_word(p, word, "file")) {
+    } else if (emu_ptx_is(p, word, "local") || emu_ptx_is(p, word, "param")) {
+        parse_entry_variable(p, false); /* parameters of calls are variables of each thread as well */
+    } else if (emu_ptx_is(p, word, "branchtargets")) {
+        parse_targets(p);
+    } else if (emu_ptx_is(p, word, "loc") || emu_ptx_is(p, word, "file")) {
         emu_ptx_skip_line(p);
-    } else if (is_word(p, word, "pragma")) {
+    } else if (emu_ptx_is(p, word, "pragma")) {
         emu_ptx_skip_string(p);
         emu_ptx_expect(p, ';');
     } else {
@@ -503,7 +521,7 @@ static void parse_body_directive(Parser *p)
     }
 }
 
-static void parse_body(Parser *p)
+void emu_ptx_body(Parser *p)
 {
     int outer = p->depth;
 
@@ -549,9 +567,9 @@ static bool parse_params(Parser *p)
         Param param;
         Symbol *symbol;
 
-        if (!emu_ptx_expect(p, '.') || !is_word(p, emu_ptx_word(p), "param"))
+        if (!emu_ptx_expect(p, '.') || !emu_ptx_is(p, emu_ptx_word(p), "param"))
             return diag_add(p->diags, TW0821, emu_ptx_here(p), "expected '.param'"), false;
-        if (!parse_variable(p, &v, MAX_PARAM_BYTES))
+        if (!emu_ptx_declaration(p, &v, MAX_PARAM_BYTES))
             return false;
         param = (Param){ v.name, (int)round_up(entry->param_bytes, v.align), (int)v.bytes };
         if (param.offset + param.bytes > MAX_PARAM_BYTES)
@@ -583,32 +601,32 @@ static bool parse_performance(Parser *p)
     Span word = emu_ptx_word(p);
     int dims[3] = { 1, 1, 1 };
 
-    if (is_word(p, word, "pragma")) {
+    if (emu_ptx_is(p, word, "pragma")) {
         emu_ptx_skip_string(p);
         return emu_ptx_accept(p, ';'), true;
     }
-    if (is_word(p, word, "explicitcluster"))
+    if (emu_ptx_is(p, word, "explicitcluster"))
         return p->entry->explicit_cluster = true;
-    if (!is_word(p, word, "maxntid") && !is_word(p, word, "reqntid") &&
-        !is_word(p, word, "minnctapersm") && !is_word(p, word, "maxnreg") &&
-        !is_word(p, word, "maxnctapersm") && !is_word(p, word, "reqnctapercluster") &&
-        !is_word(p, word, "maxclusterrank")) {
+    if (!emu_ptx_is(p, word, "maxntid") && !emu_ptx_is(p, word, "reqntid") &&
+        !emu_ptx_is(p, word, "minnctapersm") && !emu_ptx_is(p, word, "maxnreg") &&
+        !emu_ptx_is(p, word, "maxnctapersm") && !emu_ptx_is(p, word, "reqnctapercluster") &&
+        !emu_ptx_is(p, word, "maxclusterrank")) {
         diag_add(p->diags, TW0822, word, "the emulator does not know '.%s' on an entry",
                  emu_ptx_text(p, word));
         return false;
     }
     parse_dims(p, dims);
-    if (is_word(p, word, "reqntid"))
+    if (emu_ptx_is(p, word, "reqntid"))
         memcpy(p->entry->required, dims, sizeof dims);
-    if (is_word(p, word, "reqnctapercluster")) {
+    if (emu_ptx_is(p, word, "reqnctapercluster")) {
         memcpy(p->entry->cluster, dims, sizeof dims);
         p->entry->sized_cluster = true;
     }
-    if (is_word(p, word, "maxnreg"))
+    if (emu_ptx_is(p, word, "maxnreg"))
         p->entry->max_registers = dims[0];
-    if (is_word(p, word, "minnctapersm"))
+    if (emu_ptx_is(p, word, "minnctapersm"))
         p->entry->min_blocks = dims[0];
-    if (is_word(p, word, "maxntid"))
+    if (emu_ptx_is(p, word, "maxntid"))
         p->entry->max_threads = dims[0] * dims[1] * dims[2];
     return true;
 }
@@ -643,7 +661,8 @@ static void start_entry(Parser *p)
     entry->cluster[0] = entry->cluster[1] = entry->cluster[2] = 1;
     p->registers = 0;
     p->shared_width = p->global_width = 16;
-    p->fixups.len = 0;
+    p->fixups.len = p->target_lists.len = p->calls = p->carry_slot = 0;
+    p->last_label = NULL;
     p->scope_parent.len = 0;
     memset(&p->constants, 0, sizeof p->constants);
     memset(&p->labels, 0, sizeof p->labels);
@@ -667,7 +686,7 @@ static void parse_entry(Parser *p)
     while (emu_ptx_accept(p, '.') && parse_performance(p))
         ;
     if (emu_ptx_expect(p, '{')) {
-        parse_body(p);
+        emu_ptx_body(p);
         finish_entry(p);
     }
     while (p->depth > 0)
@@ -684,7 +703,7 @@ static void parse_module_shared(Parser *p)
 {
     Variable v;
 
-    if (!parse_variable(p, &v, MAX_SHARED)) {
+    if (!emu_ptx_declaration(p, &v, MAX_SHARED)) {
         emu_ptx_skip_statement(p);
         return;
     }
@@ -714,7 +733,7 @@ static void skip_braces(Parser *p)
 }
 
 /* Past what is left of a variable, with its values, or of a function. */
-static void skip_definition(Parser *p)
+void emu_ptx_skip_definition(Parser *p)
 {
     emu_ptx_skip_statement(p);
     if (emu_ptx_peek(p) == '{')
@@ -727,10 +746,10 @@ static void parse_header(Parser *p, Span word)
 {
     int64_t bits;
 
-    if (is_word(p, word, "version")) {
+    if (emu_ptx_is(p, word, "version")) {
         p->version_seen = true;
         emu_ptx_dotted(p);
-    } else if (is_word(p, word, "target")) {
+    } else if (emu_ptx_is(p, word, "target")) {
         do
             emu_ptx_dotted(p);
         while (emu_ptx_accept(p, ','));
@@ -744,32 +763,35 @@ static void parse_directive(Parser *p)
 {
     static const char *const linking[] = { "visible", "extern", "weak", "common" };
     Span word = emu_ptx_word(p);
+    bool external = emu_ptx_is(p, word, "extern");
 
     for (size_t i = 0; i < TW_COUNT(linking); i++) {
-        if (is_word(p, word, linking[i])) {
+        if (emu_ptx_is(p, word, linking[i])) {
             if (!emu_ptx_expect(p, '.'))
                 return;
             word = emu_ptx_word(p);
         }
     }
-    if (is_word(p, word, "version") || is_word(p, word, "target") ||
-        is_word(p, word, "address_size")) {
+    if (emu_ptx_is(p, word, "version") || emu_ptx_is(p, word, "target") ||
+        emu_ptx_is(p, word, "address_size")) {
         parse_header(p, word);
-    } else if (is_word(p, word, "entry")) {
+    } else if (emu_ptx_is(p, word, "entry")) {
         parse_entry(p);
-    } else if (is_word(p, word, "shared")) {
+    } else if (emu_ptx_is(p, word, "shared")) {
         parse_module_shared(p);
-    } else if (is_word(p, word, "global") || is_word(p, word, "const")) {
-        skip_definition(p); /* declares no name: whoever uses it is told so */
-    } else if (is_word(p, word, "file") || is_word(p, word, "loc")) {
+    } else if (emu_ptx_is(p, word, "global") || emu_ptx_is(p, word, "const")) {
+        emu_ptx_module_variable(p, emu_ptx_is(p, word, "const"), external);
+    } else if (emu_ptx_is(p, word, "func") || emu_ptx_is(p, word, "alias")) {
+        emu_ptx_skip_definition(p); /* read where it is called */
+    } else if (emu_ptx_is(p, word, "file") || emu_ptx_is(p, word, "loc")) {
         emu_ptx_skip_line(p);
-    } else if (is_word(p, word, "section")) {
+    } else if (emu_ptx_is(p, word, "section")) {
         while (emu_ptx_peek(p) && emu_ptx_peek(p) != '{')
             p->at++;
         skip_braces(p);
     } else {
         diag_add(p->diags, TW0822, word, "the emulator does not know '.%s'", emu_ptx_text(p, word));
-        skip_definition(p);
+        emu_ptx_skip_definition(p);
     }
 }
 
@@ -801,6 +823,7 @@ EmuModule *emu_parse(Arena *arena, Diags *diags, const Source *ptx)
     p.syms = syms_new(arena);
     p.module = arena_new_of(arena, EmuModule);
     emu_ptx_decode_setup(&p);
+    emu_ptx_find_functions(&p);
     parse_module(&p);
     return diags->errors > before || diags->full ? NULL : p.module;
 }

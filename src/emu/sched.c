@@ -151,6 +151,18 @@ void emu_branch(Warp *w, uint32_t taken, int target)
     w->pc = target;
 }
 
+void emu_branch_apart(Warp *w, uint32_t mask, const int target[LANES])
+{
+    uint32_t rest = w->active & ~mask;
+
+    if (rest)
+        park(w, (Group){ w->pc, rest, RUNNABLE, 0 });
+    for (; mask; mask &= mask - 1)
+        park(w, (Group){ target[first_lane(mask)], 1u << first_lane(mask), RUNNABLE, 0 });
+    w->active = 0;
+    regroup(w);
+}
+
 void emu_exit_lanes(Warp *w, uint32_t mask)
 {
     w->live &= ~mask;
@@ -176,10 +188,11 @@ static void report_undefined(Warp *w, const Inst *in, Place place, uint32_t lane
 static void check_sources(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t missing = 0;
+    int first = in->nd + (in->flags & IF_OTHERS ? 1 : 0);
 
-    for (int i = in->nd; i < in->nd + in->ns; i++)
+    for (int i = first; i < in->nd + in->ns; i++)
         missing |= mask & ~w->defined[in->op[i].slot];
-    for (int i = in->nd; missing && i < in->nd + in->ns; i++) {
+    for (int i = first; missing && i < in->nd + in->ns; i++) {
         uint32_t lanes = mask & ~w->defined[in->op[i].slot];
 
         if (lanes)
@@ -378,7 +391,7 @@ static void fill_registers(Warp *w)
         const Constant *c = &entry->constants.data[i];
 
         if (c->wide)
-            fill64(w, c->place, c->value);
+            fill64(w, c->place, c->value + (c->variable ? w->m->variables[c->variable - 1] : 0));
         else
             fill32(w, c->place, (uint32_t)c->value);
     }
@@ -664,6 +677,7 @@ bool emu_run(Arena *arena, const EmuModule *module, int entry, EmuMemory *memory
 
     memset(report, 0, sizeof *report);
     first.run = start_run(arena, launch);
+    first.variables = emu_memory_variables(memory, module);
     if (check_launch(&first)) {
         Cluster *c = emu_cluster_new(&first);
 

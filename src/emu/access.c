@@ -341,16 +341,45 @@ static bool in_window(uint64_t address, uint64_t window)
     return address >= window && address - window < WINDOW_BYTES;
 }
 
+/* Of an entry they lie in their window, and are read only; of a call they are local. */
+static uint32_t access_param(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address, int bytes,
+                             AccessMode mode, uint8_t **at)
+{
+    uint64_t size = w->m->launch->param_bytes;
+    uint32_t local = 0, ok = 0;
+
+    for (int l = 0; l < LANES; l++)
+        local |= (uint32_t)(address[l] < MAX_LOCAL) << l;
+    ok = mask & local ? access_local(w, in, mask & local, address, bytes, mode, at) : 0;
+    mask = aligned_lanes(w, in, mask & ~local, address, bytes);
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        uint64_t offset = address[l] - PARAM_WINDOW;
+
+        if (mode != ACCESS_READ) {
+            emu_fault(w, in, EMU_READ_ONLY, l, "write to parameters");
+        } else if (offset > size || size - offset < (uint64_t)bytes) {
+            emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "%d bytes at byte %lld of the parameters, of which the launch gives %llu", bytes,
+                      (long long)offset, (unsigned long long)size);
+        } else {
+            at[l] = (uint8_t *)(uintptr_t)w->m->launch->params + offset;
+            ok |= 1u << l;
+        }
+    }
+    return ok;
+}
+
 /* Each lane of a generic access may mean another space. */
 static uint32_t access_generic(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,
                                int bytes, AccessMode mode, uint8_t **at)
 {
-    uint32_t shared = 0, local = 0, ok = 0;
+    uint32_t shared = 0, local = 0, param = 0, ok = 0;
     uint64_t within[LANES];
 
     for (int l = 0; l < LANES; l++) {
         shared |= (uint32_t)in_window(address[l], SHARED_WINDOW) << l;
         local |= (uint32_t)in_window(address[l], LOCAL_WINDOW) << l;
+        param |= (uint32_t)in_window(address[l], PARAM_WINDOW) << l;
         within[l] = address[l] & (WINDOW_BYTES - 1);
     }
     shared &= mask;
@@ -364,7 +393,9 @@ static uint32_t access_generic(Warp *w, const Inst *in, uint32_t mask, const uin
     }
     if (local)
         ok |= access_local(w, in, local, within, bytes, mode, at);
-    mask &= ~(shared | local);
+    if (param & mask)
+        ok |= access_param(w, in, param & mask, address, bytes, mode, at);
+    mask &= ~(shared | local | param);
     return mask ? ok | access_global(w, in, mask, address, bytes, mode, at) : ok;
 }
 
@@ -383,7 +414,7 @@ static uint32_t access_space(Warp *w, const Inst *in, uint32_t mask, Space space
     case SPACE_GENERIC:
         return access_generic(w, in, mask, address, bytes, mode, at);
     case SPACE_PARAM:
-        break;
+        return access_param(w, in, mask, address, bytes, mode, at);
     }
     return 0;
 }

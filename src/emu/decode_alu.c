@@ -285,6 +285,7 @@ static void decode_pack(Decoding *d, EmuType type)
     if (in) {
         in->bytes = (uint8_t)part;
         in->type = (uint8_t)type;
+        in->flags |= IF_COPIES;
     }
 }
 
@@ -341,8 +342,10 @@ void emu_decode_mov(Decoding *d)
         else
             emu_src(d, &d->s->args[1], type);
         in = emu_ptx_emit(d, emu_exec_mov);
-        if (in)
-            in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+        if (!in)
+            return;
+        in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+        in->flags |= IF_COPIES;
     }
 }
 

@@ -143,12 +143,25 @@ static void decode_ld_param(Decoding *d, EmuType type, int vec)
     in->imm = offset;
 }
 
+static const Arg *base_of(const Decoding *d, const Arg *address)
+{
+    return address->kind == ARG_ADDRESS ? emu_item(d, address, 0) : NULL;
+}
+
 /* Parameters of a call lie in local memory. */
 static bool of_call(const Decoding *d, const Arg *address)
 {
-    const Arg *base = address->kind == ARG_ADDRESS ? emu_item(d, address, 0) : NULL;
+    const Arg *base = base_of(d, address);
 
     return base && base->kind == ARG_SYMBOL && base->symbol->kind == SYM_LOCAL;
+}
+
+/* The address of a parameter, of the entry or of a call, is in a register: which one only the launch tells. */
+static bool of_register(const Decoding *d, const Arg *address)
+{
+    const Arg *base = base_of(d, address);
+
+    return base && base->kind == ARG_REGISTER;
 }
 
 /* ld{.weak…}{.space}{hints}{.vec}.type d, [a]{, policy}
@@ -172,7 +185,7 @@ static void decode_access(Decoding *d, bool stores)
         return;
     if (space == SPACE_PARAM && of_call(d, &d->s->args[!stores]))
         space = SPACE_LOCAL;
-    if (space == SPACE_PARAM) {
+    if (space == SPACE_PARAM && !of_register(d, &d->s->args[!stores])) {
         if (stores)
             emu_bad_operands(d, "an entry cannot write its parameters");
         else

@@ -123,6 +123,7 @@ typedef enum InstFlag {
     IF_PARITY = 65536, /* an mbarrier's phase is named by its parity */
     IF_STRONG = 131072, /* .volatile, .relaxed, .acquire, .release: goes with atomic operations */
     IF_VOLATILE = 262144,
+    IF_COPIES = 1 << 20, /* the result is as defined as what it copies, in whole or in part */
     IF_OTHERS = 524288  /* the first source is read from other lanes, so it minds whether that is defined */
 } InstFlag;
 

@@ -195,6 +195,7 @@ void emu_ptx_module_variable(Parser *p, bool constant, bool external);
 
 /* ---- ptx_call.c ---- */
 void emu_ptx_find_functions(Parser *p);
+bool emu_ptx_is_function(Parser *p, const char *name);
 void emu_ptx_call(Parser *p, Stmt *s);
 
 /* ---- ptx_decode.c ---- */

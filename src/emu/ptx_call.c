@@ -76,6 +76,14 @@ static const Function *find_function(Parser *p, const char *name, bool *declared
     return NULL;
 }
 
+bool emu_ptx_is_function(Parser *p, const char *name)
+{
+    bool declared;
+
+    find_function(p, name, &declared);
+    return declared;
+}
+
 /* ---- a call --------------------------------------------------------------------------------------- */
 
 typedef struct Names { /* of the caller's variables */

@@ -54,6 +54,8 @@ static bool fill_pointer(Parser *p, Filling *f)
         return false;
     if (emu_ptx_accept(p, '+') && !emu_ptx_int(p, &to.offset))
         return false;
+    if (!symbol && emu_ptx_is_function(p, emu_ptx_text(p, word)))
+        return put(p, f, 0); /* nothing can be called by it */
     if (!symbol || symbol->kind != SYM_VARIABLE || f->width != 8) {
         diag_add(p->diags, TW0825, word, "this is not the address of a variable that is known");
         return false;

@@ -220,6 +220,18 @@ static void check_aligned(Warp *w, const Inst *in, uint32_t mask)
                   "only lanes 0x%08x of 0x%08x execute this warp-wide instruction", mask, needed);
 }
 
+/* Compilers copy registers that nobody has written, as a half of a pair of which the other is meant: what is
+ * copied may be undefined, and then so is the copy, of a pair if both halves are. */
+static void copy_defined(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t defined = 0;
+
+    for (int i = in->nd; i < in->nd + in->ns; i++)
+        defined |= w->defined[in->op[i].slot];
+    for (int i = 0; i < in->nd; i++)
+        w->defined[in->op[i].slot] = (w->defined[in->op[i].slot] & ~mask) | (defined & mask);
+}
+
 /* Returns the lanes that executed. */
 static inline uint32_t step(Warp *w, const Inst *in)
 {
@@ -238,6 +250,11 @@ static inline uint32_t step(Warp *w, const Inst *in)
         check_aligned(w, in, mask);
     if (!w->m->checks) {
         in->exec(w, in, mask);
+        return mask;
+    }
+    if (in->flags & IF_COPIES) {
+        in->exec(w, in, mask);
+        copy_defined(w, in, mask);
         return mask;
     }
     check_sources(w, in, mask);

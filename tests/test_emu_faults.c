@@ -66,8 +66,10 @@ static const Case cases[] = {
       SHARED_WORD "st.shared.u32 [%r4], %r1; bar.sync 0;\nld.shared.u32 %r6, [%r5]; //!\nst.shared.u32 [%r4], 5; //!",
       SHARED_WORD "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r6, [%r5];\nbar.sync 0; st.shared.u32 [%r4], 5;",
       0, 0, false, false, 0 },
-    { "two warps write one place", EMU_RACE, "st.shared.u32 [sm], 5; //!",
-      "setp.lt.u32 %p1, %r1, 32; @%p1 st.shared.u32 [sm], 5;", 0, 0, false, false, 0 },
+    { "two warps write one place", EMU_RACE, "shr.u32 %r2, %r1, 5;\nst.shared.u32 [sm], %r2; //!",
+      "st.shared.u32 [sm], 5;", 0, 0, false, false, 0 },
+    { "two warps write the same, and one reads it", EMU_RACE, "st.shared.u32 [sm], 5; //!\nld.shared.u32 %r2, [sm]; //!",
+      "st.shared.u32 [sm], 5;\nbar.sync 0; ld.shared.u32 %r2, [sm];", 0, 0, false, false, 0 },
     { "lanes write different values to one place", EMU_RACE,
       "setp.lt.u32 %p1, %r1, 32;\n@%p1 st.shared.u32 [sm], %r1; //!",
       "setp.lt.u32 %p1, %r1, 32;\n@%p1 st.shared.u32 [sm], 3;", 0, 0, false, false, 0 },
@@ -80,9 +82,9 @@ static const Case cases[] = {
     /* very many epochs between two of three warps: no barrier of all forgets them */
     { "after very many partial barriers", EMU_RACE, MANY_EPOCHS "ld.shared.u32 %r7, [%r5+4096]; //!\nOUT:",
       MANY_EPOCHS "bar.sync 1, 64; ld.shared.u32 %r7, [%r5+4096];\nOUT:", 96, 0, false, false, 0 },
-    { "threads write one global place", EMU_RACE, "st.global.u32 [%rd2], 5; //!",
-      "setp.eq.u32 %p1, %r1, 9; @%p1 st.global.u32 [%rd2], 5;", 0, 0, false, false, 0 },
-    { "blocks write one global place", EMU_RACE, "st.global.u32 [%rd5], 5; //!",
+    { "threads write one global place", EMU_RACE, "st.global.u32 [%rd2], %r1; //!",
+      "setp.eq.u32 %p1, %r1, 9; @%p1 st.global.u32 [%rd2], %r1;", 0, 0, false, false, 0 },
+    { "blocks write one global place", EMU_RACE, "mov.u32 %r2, %ctaid.x;\nst.global.u32 [%rd5], %r2; //!",
       "mov.u32 %r2, %ctaid.x; mad.wide.u32 %rd5, %r2, 256, %rd5; st.global.u32 [%rd5], 5;", 0, 3, false, false, 0 },
     { "another warp's global write is read", EMU_RACE,
       "st.global.u32 [%rd5], 5;\nxor.b32 %r2, %r1, 32; mad.wide.u32 %rd6, %r2, 4, %rd2;\nld.global.u32 %r3, [%rd6]; //!",
@@ -340,7 +342,7 @@ static void test_rejected(void **state)
     check_rejected("add.u32 %r1, %r2, %rd3;", "TW0824", 0);
     check_rejected("add.u32 %r1, %r2, %x;", "TW0825", 0);
     check_rejected("add.u32 %r1, %r2, %r99;", "TW0825", 0); /* declared: %r0 to %r98 */
-    check_rejected("div.rz.f32 %f1, %f2, %f3;", "TW0823", 0);
+    check_rejected("sin.rz.f32 %f1, %f2;", "TW0823", 0);
     check_rejected("add.u32.wrong %r1, %r2, %r3;", "TW0823", 0);
     check_rejected("add.f32 %f1, %f2, 1;", "TW0824", 0);
     /* what ptxas refuses */

@@ -120,6 +120,15 @@ static void shared_initialised(Warp *w, const Inst *in, int l, uint32_t at, int 
     emu_bits_set(map, at, bytes); /* a fault is reported once */
 }
 
+/* Writes of what memory has already: which of two that do so comes last makes no difference. Compilers let all
+ * threads store that have copies of a value. */
+static bool same_stored(Warp *w, const Inst *in, int l, const uint8_t *at)
+{
+    if (in->exec == emu_exec_stmatrix)
+        return emu_stmatrix_same(w, in, l, at);
+    return in->exec == emu_exec_st && emu_stores_same(w, in, l, at);
+}
+
 /* A lane whose race state is new; false when it has to be left out. */
 static bool shared_race(Warp *w, const Inst *in, int l, uint32_t at, int bytes, AccessMode mode)
 {
@@ -127,6 +136,8 @@ static bool shared_race(Warp *w, const Inst *in, int l, uint32_t at, int bytes, 
     EmuFaultKind kind;
 
     if (emu_shadow_access(w, l, at, bytes, mode, &why, &kind))
+        return true;
+    if (kind == EMU_RACE && w->overwrites && same_stored(w, in, l, w->m->shared + at))
         return true;
     emu_fault(w, in, kind, l, "shared memory at 0x%x: %s", at, why);
     return kind != EMU_ASYNC_RACE; /* not written yet, for that very reason */
@@ -233,6 +244,8 @@ static void global_race(Warp *w, const Inst *in, int l, Buffer *b, uint64_t offs
     GlobalRace race;
 
     if (!emu_global_race(w, l, b, offset, bytes, racing_mode(in, mode), &race))
+        return;
+    if (race.wrote && !race.other.pending && !race.other.bulk && same_stored(w, in, l, b->host + offset))
         return;
     if (race.other.pending && !race.other.bulk)
         emu_fault(w, in, EMU_ASYNC_RACE, l, "byte %llu of '%s' is read by a cp.async of warp %d that has not been waited for",

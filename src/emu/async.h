@@ -228,7 +228,7 @@ void emu_store_end_block(Machine *m);
 
 /* ---- exec_wgmma.c, wgmma_math.c ---- */
 typedef struct WgmmaRow {
-    EmuType a, b;
+    EmuType d, a, b;
     int k;
     bool transposes; /* operands may be M- or N-major */
 } WgmmaRow;

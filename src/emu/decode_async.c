@@ -276,8 +276,8 @@ static const WgmmaRow *wgmma_row(Decoding *d, int k)
 {
     EmuType to = emu_need_type(d), a = emu_need_type(d), b = emu_need_type(d);
 
-    for (int i = 0; i < emu_wgmma_row_count && to == ET_F32; i++) {
-        if (emu_wgmma_rows[i].a == a && emu_wgmma_rows[i].b == b && emu_wgmma_rows[i].k == k)
+    for (int i = 0; i < emu_wgmma_row_count; i++) {
+        if (emu_wgmma_rows[i].d == to && emu_wgmma_rows[i].a == a && emu_wgmma_rows[i].b == b && emu_wgmma_rows[i].k == k)
             return &emu_wgmma_rows[i];
     }
     return NULL;
@@ -290,6 +290,8 @@ static int64_t wgmma_bits(Decoding *d, const WgmmaRow *row, bool registers)
     const Arg *args = d->s->args;
     int64_t bits = registers ? WG_A_REGISTERS : 0;
 
+    if (row->d == ET_S32)
+        return bits;
     for (int i = 0; i < 2; i++) {
         int64_t value = (int64_t)args[4 + i].bits;
 
@@ -311,7 +313,7 @@ static int64_t wgmma_bits(Decoding *d, const WgmmaRow *row, bool registers)
 static void decode_wgmma(Decoding *d)
 {
     int n = 0, k = 0, args;
-    bool shape = wgmma_shape(d, &n, &k), registers;
+    bool shape = wgmma_shape(d, &n, &k), saturates = emu_mod(d, "satfinite"), registers;
     const WgmmaRow *row = shape ? wgmma_row(d, k) : NULL;
     int64_t bits;
     Inst *in;
@@ -323,16 +325,18 @@ static void decode_wgmma(Decoding *d)
         return;
     }
     registers = d->s->argc > 1 && d->s->args[1].kind == ARG_VECTOR;
-    args = row->transposes ? 8 - registers : 6;
+    args = row->d == ET_S32 ? 4 : row->transposes ? 8 - registers : 6;
+    if (saturates && row->d != ET_S32)
+        emu_bad_operands(d, "only integers saturate");
     if (!emu_need_args(d, args, args))
         return;
-    emu_dst_items(d, &d->s->args[0], ET_F32, n / 2);
+    emu_dst_items(d, &d->s->args[0], row->d == ET_F32 ? ET_F32 : ET_B32, row->d == ET_F16 ? n / 4 : n / 2);
     if (registers)
         emu_src_items(d, &d->s->args[1], ET_B32, 4);
     else
         emu_src(d, &d->s->args[1], ET_B64);
     emu_src(d, &d->s->args[2], ET_B64);
-    emu_src_pred(d, &d->s->args[3]);
+    emu_src_condition(d, &d->s->args[3]);
     bits = wgmma_bits(d, row, registers) | (d->s->args[3].negated ? WG_NOT_ADD : 0);
     emu_narrowest(d, SPACE_SHARED, 16);
     in = emit_async(d, emu_exec_wgmma);
@@ -341,7 +345,7 @@ static void decode_wgmma(Decoding *d)
     in->fn.row = row;
     in->aux = n;
     in->imm = bits;
-    in->flags |= IF_ALIGNED | IF_FULL | IF_WGMMA;
+    in->flags |= IF_ALIGNED | IF_FULL | IF_WGMMA | (saturates ? (uint32_t)IF_SAT : 0);
 }
 
 static void decode_wgmma_wait(Decoding *d)

@@ -234,6 +234,33 @@ static void decode_bar_cluster(Decoding *d)
     d->p->entry->cluster_barrier = true;
 }
 
+/* bar{.cta}.red.popc.u32 d, a{, b}, [!]c; bar{.cta}.red.(and|or).pred p, a{, b}, [!]c; the same of barrier */
+static void decode_bar_reduce(Decoding *d, bool aligned)
+{
+    static const char *const names[] = { "popc", "and", "or" };
+    static const BarReduce ops[] = { BAR_POPC, BAR_AND, BAR_OR };
+    int which, last;
+    Inst *in;
+
+    if (!emu_mod_one_of(d, names, 3, &which) || !emu_mod(d, which ? "pred" : "u32")) {
+        emu_bad_operands(d, "bar.red is .popc.u32, .and.pred or .or.pred");
+        return;
+    }
+    if (!emu_need_args(d, 3, 4))
+        return;
+    last = d->s->argc - 1;
+    emu_dst(d, &d->s->args[0], which ? ET_PRED : ET_U32);
+    for (int i = 1; i < last; i++)
+        emu_src(d, &d->s->args[i], ET_B32);
+    emu_src_pred(d, &d->s->args[last]);
+    in = emu_ptx_emit(d, emu_exec_bar);
+    if (!in)
+        return;
+    in->aux = (int32_t)ops[which];
+    in->imm = d->s->args[last].negated;
+    in->flags |= aligned ? (uint32_t)IF_ALIGNED : 0;
+}
+
 /* bar{.cta}.(sync|arrive) a{, b}; barrier{.cta}.(sync|arrive){.aligned} a{, b} */
 void emu_decode_bar(Decoding *d)
 {
@@ -251,6 +278,10 @@ void emu_decode_bar(Decoding *d)
     emu_mod(d, "cta");
     aligned = emu_mod(d, "aligned") || strcmp(d->s->opcode, "bar") == 0;
     arrive = emu_mod(d, "arrive");
+    if (emu_mod(d, "red")) {
+        decode_bar_reduce(d, aligned);
+        return;
+    }
     if (!arrive && !emu_mod(d, "sync")) {
         emu_bad_operands(d, "only .sync and .arrive barriers are known");
         return;

@@ -57,16 +57,59 @@ static inline double max_d(double a, double b)
     return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
 }
 
-/* a + b rounded to odd: where the sum is not exact, its last bit is 1, so that
- * rounding it once more to a short format is as if the exact sum were rounded. */
+/* By how much a + b is more than what it is rounded to. */
+static double add_error(double a, double b)
+{
+    double sum = a + b, part = sum - a;
+
+    return (a - (sum - part)) + (b - part);
+}
+
+/* The same of quotients and roots, by its sign. */
+static double div_error(double a, double b)
+{
+    double rest = fma(-(a / b), b, a);
+
+    return b < 0 ? -rest : rest;
+}
+
+static double sqrt_error(double a)
+{
+    return fma(-sqrt(a), sqrt(a), a);
+}
+
+static double fma_error(double a, double b, double c)
+{
+    double product = a * b, rest = fma(a, b, -product), sum = product + c;
+
+    return ((sum - fma(a, b, c)) + add_error(product, c)) + rest;
+}
+
+/* A result that is off by an error, rounded to odd: where it is not exact, its last bit is 1, so that
+ * rounding it once more to a short format is as if the exact one were rounded. */
+static double to_odd(double rounded, double error)
+{
+    union { double d; uint64_t u; } result = { rounded };
+
+    if (error != 0 && error == error && !(result.u & 1) && !isinf(rounded))
+        result.u = (error > 0) == (rounded > 0) ? result.u + 1 : result.u - 1;
+    return result.d;
+}
+
 static double add_to_odd(double a, double b)
 {
-    union { double d; uint64_t u; } sum = { a + b };
-    double part = sum.d - a, error = (a - (sum.d - part)) + (b - part);
+    return to_odd(a + b, add_error(a, b));
+}
 
-    if (error != 0 && error == error && !(sum.u & 1) && !isinf(sum.d))
-        sum.u = (error > 0) == (sum.d > 0) ? sum.u + 1 : sum.u - 1;
-    return sum.d;
+/* A result rounded to nearest that is off by an error, rounded in another direction. */
+static double directed(double nearest, double error, Rounding rounding)
+{
+    bool down = rounding == RND_M || (rounding == RND_Z && nearest > 0);
+    bool up = rounding == RND_P || (rounding == RND_Z && nearest < 0);
+
+    if (isinf(nearest) || error != error || error == 0)
+        return nearest;
+    return error < 0 && down ? nextafter(nearest, -INFINITY) : error > 0 && up ? nextafter(nearest, INFINITY) : nearest;
 }
 
 /* The product of two 16-bit floats is exact in double. */

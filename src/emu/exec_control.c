@@ -90,7 +90,7 @@ static int expected_threads(Warp *w, const Inst *in, uint32_t mask, uint32_t *id
         emu_fault(w, in, EMU_BARRIER, first_lane(mask), "there is no barrier %u", *id);
         return 0;
     }
-    if (in->ns < 2)
+    if (in->ns < (in->aux ? 3 : 2))
         return w->m->warp_count * LANES;
     if (!uniform(w, in, mask, 1, &count))
         return 0;
@@ -100,6 +100,35 @@ static int expected_threads(Warp *w, const Inst *in, uint32_t mask, uint32_t *id
               "%u threads is not a positive multiple of 32 within the block's %d", count,
               w->m->warp_count * LANES);
     return 0;
+}
+
+/* What all threads voted, for those of a warp that wait. */
+static void give_votes(Warp *w, int votes, int threads)
+{
+    const Inst *in = w->reduces;
+    uint32_t result[LANES];
+    bool holds = in->aux == BAR_AND ? votes == threads : votes > 0;
+
+    for (int l = 0; l < LANES; l++)
+        result[l] = (uint32_t)votes;
+    if (in->aux == BAR_POPC)
+        emu_merge32(op_at(w, in, 0), result, w->reduce_lanes);
+    else
+        emu_merge_pred(w, in, 0, holds ? FULL : 0, w->reduce_lanes);
+    w->reduces = NULL;
+    w->reduce_lanes = 0;
+}
+
+/* A warp that has fewer threads, or some that have exited, counts as whole at the barrier, but votes with
+ * those that it has: so the others vote for what all want. */
+static void vote(Warp *w, const Inst *in, uint32_t mask, Barrier *b)
+{
+    uint32_t ayes = *(Lane32 *)src_at(w, in, in->ns - 1) ^ (in->imm ? FULL : 0);
+    uint32_t absent = in->aux == BAR_AND && mask == w->live ? ~w->live : 0;
+
+    b->votes += __builtin_popcount((ayes & mask) | absent);
+    w->reduces = in;
+    w->reduce_lanes |= mask;
 }
 
 static void complete(Machine *m, int id)
@@ -113,6 +142,8 @@ static void complete(Machine *m, int id)
         Warp *w = &m->warps[first_lane(rest)];
 
         emu_acquire(w, &done.join);
+        if (w->reduces)
+            give_votes(w, done.votes, done.expected);
         emu_unpark(w, id);
     }
     /* What is in flight, and what other blocks do, is not ordered by it. */
@@ -165,6 +196,8 @@ void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
     b->expected = expected;
     b->line = in->line;
     b->arrived += in->flags & IF_ALIGNED ? LANES : arrivals(b, w, mask);
+    if (in->aux)
+        vote(w, in, mask, b);
     emu_release(w, &b->join);
     if (!(in->flags & IF_ARRIVE))
         wait_at(w, in, mask, (int)id);

@@ -130,7 +130,7 @@ static void store_lane(Warp *w, const Inst *in, int l, uint8_t *to)
     }
 }
 
-static bool lane_stored(Warp *w, const Inst *in, int l, const uint8_t *at)
+bool emu_stores_same(Warp *w, const Inst *in, int l, const uint8_t *at)
 {
     for (int j = 0; j < in->vec; j++) {
         uint64_t bits = lane_bits(src_at(w, in, 1 + j), in->aux, l);
@@ -161,7 +161,7 @@ static void check_conflicts(Warp *w, const Inst *in, uint32_t mask, uint8_t *con
     for (; mask; mask &= mask - 1) {
         int l = first_lane(mask);
 
-        if (!lane_stored(w, in, l, at[l]))
+        if (!emu_stores_same(w, in, l, at[l]))
             emu_fault(w, in, EMU_RACE, l, "two lanes of one store write different values to one place");
     }
 }

@@ -89,6 +89,22 @@ void emu_exec_stmatrix(Warp *w, const Inst *in, uint32_t mask)
     }
 }
 
+bool emu_stmatrix_same(Warp *w, const Inst *in, int l, const uint8_t *at)
+{
+    const Lane32 *s = src_at(w, in, 1 + l / 8);
+    bool trans = in->flags & IF_TRANS;
+
+    for (int from = 0; from < LANES; from++) {
+        for (int e = 0; e < 2; e++) {
+            uint16_t half = (uint16_t)(s[from] >> 16 * e);
+
+            if (matrix_row(from, e, trans) == l % 8 && memcmp(at + 2 * matrix_column(from, e, trans), &half, 2) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Transposes one matrix that lies in registers. */
 void emu_exec_movmatrix(Warp *w, const Inst *in, uint32_t mask)
 {

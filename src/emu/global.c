@@ -101,20 +101,20 @@ static void mark_reader(Warp *w, uint32_t readers[2], uint32_t mine, int lane)
 }
 
 /* A mark that does not come before what this lane does now; 0: none. */
-static uint32_t open_mark(Warp *w, const Buffer *b, uint64_t g, AccessMode mode, int lane, const char **how)
+static uint32_t open_mark(Warp *w, const Buffer *b, uint64_t g, AccessMode mode, int lane, GlobalRace *race)
 {
-    *how = "written";
-    if (!mark_before(w, b->writers[g], lane))
-        return b->writers[g];
-    *how = "changed atomically";
-    if (mode != ACCESS_ATOMIC && b->changers && !mark_before(w, b->changers[g], lane))
-        return b->changers[g];
-    *how = "read";
+    race->wrote = false;
+    race->how = "read";
     for (int i = 0; i < 2 && mode != ACCESS_READ && b->readers; i++) {
         if (!mark_before(w, b->readers[g][i], lane))
             return b->readers[g][i];
     }
-    return 0;
+    race->how = "changed atomically";
+    if (mode != ACCESS_ATOMIC && b->changers && !mark_before(w, b->changers[g], lane))
+        return b->changers[g];
+    race->how = "written";
+    race->wrote = mode == ACCESS_WRITE;
+    return mark_before(w, b->writers[g], lane) ? 0 : b->writers[g];
 }
 
 static void mark_granule(Warp *w, Buffer *b, uint64_t g, AccessMode mode, int lane)
@@ -149,13 +149,13 @@ bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, A
     if (b->launch != w->m->memory->launches)
         start_marks(w->m, b);
     for (uint64_t g = at >> shift; g <= last; g++) {
-        const char *how;
-        uint32_t other = open_mark(w, b, g, mode, lane, &how);
+        GlobalRace this;
+        uint32_t other = open_mark(w, b, g, mode, lane, &this);
 
-        if (other && !found) {
-            race->other = w->m->run->writers.data[other >> MARK_SHIFT];
-            race->lanes = of_lanes(w, &race->other);
-            race->how = how;
+        if (other && (!found || (race->wrote && !this.wrote))) {
+            this.other = w->m->run->writers.data[other >> MARK_SHIFT];
+            this.lanes = of_lanes(w, &this.other);
+            *race = this;
             found = true;
         }
         mark_granule(w, b, g, mode, lane);

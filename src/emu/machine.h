@@ -307,6 +307,8 @@ struct Warp {
     Clock *fence;             /* what its fences at cluster scope released; NULL: there were none */
     uint32_t arrived, passed; /* lanes that have to wait at the cluster's: for a phase still open, completed */
     uint32_t wait_mask;       /* lanes that do; 0: the warp does not wait there */
+    const Inst *reduces;      /* the bar.red that it waits at, for these lanes; NULL */
+    uint32_t reduce_lanes;
 
     /* happens-before */
     uint32_t epoch, version;
@@ -321,6 +323,7 @@ struct Warp {
     uint32_t writer_id; /* of uses of global memory in this epoch; 0: none yet */
     uint32_t ordered_id; /* a writer that is known to come before */
     Memo reads[MEMO], writes[MEMO], atomics[MEMO];
+    bool overwrites; /* the race that emu_shadow_access found is of two writes alone */
 
     /* cp.async */
     VEC(Copy) copies;
@@ -337,6 +340,7 @@ enum { CLUSTER_BARRIER = -1 };
 typedef struct Barrier {
     int expected, arrived; /* threads; expected 0: nobody has arrived */
     uint32_t waiting;      /* warps, with some of their lanes at least */
+    int votes;             /* threads whose predicate holds, of bar.red */
     uint32_t came[MAX_WARPS]; /* of a warp that does not come whole: the lanes that did */
     int line;
     Clock join;
@@ -470,6 +474,11 @@ uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
                     const uint64_t address[LANES], int bytes, AccessMode mode,
                     uint8_t *at[LANES]);
 
+/* exec_mem.c: whether memory has what a lane stores. */
+bool emu_stores_same(Warp *w, const Inst *in, int l, const uint8_t *at);
+/* exec_warp.c: the same of the row for which lane l gives the address. */
+bool emu_stmatrix_same(Warp *w, const Inst *in, int l, const uint8_t *at);
+
 /* shadow.c: who accessed a granule of shared memory, and whether that comes before. */
 Shadow *emu_shadow_new(Machine *m, uint32_t bytes);
 void emu_shadow_reset(Shadow *s);         /* a new block */
@@ -507,6 +516,7 @@ enum { MARK_LANE = 31, MARK_SEVERAL = 32, MARK_SHIFT = 6 };
 typedef struct GlobalRace {
     Writer other;    /* with whom */
     const char *how; /* "written", "read" … by it */
+    bool wrote;      /* it wrote, and nothing else is in the way of this write */
     bool lanes;      /* it is another lane of the same warp */
 } GlobalRace;
 bool emu_global_race(Warp *w, int lane, Buffer *b, uint64_t offset, int bytes, AccessMode mode, GlobalRace *race);
@@ -586,6 +596,9 @@ extern const int emu_alu_row_count;
 
 /* exec_alu.c: Inst.aux of the instructions that give or take a carry */
 typedef enum Carry { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI } Carry;
+
+/* Inst.aux of bar */
+typedef enum BarReduce { BAR_PLAIN, BAR_POPC, BAR_AND, BAR_OR } BarReduce;
 
 /* Inst.aux of the video instructions */
 typedef enum Simd { SIMD_ADD, SIMD_SUB, SIMD_AVERAGE, SIMD_DIFFERENCE, SIMD_MIN, SIMD_MAX, SIMD_COUNT } Simd;

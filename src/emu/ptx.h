@@ -226,6 +226,7 @@ void emu_dst_wide(Decoding *d, const Arg *arg, EmuType type); /* register may be
 void emu_src(Decoding *d, const Arg *arg, EmuType type);
 void emu_src_wide(Decoding *d, const Arg *arg, EmuType type);
 void emu_src_pred(Decoding *d, const Arg *arg);
+void emu_src_condition(Decoding *d, const Arg *arg); /* a predicate, or 0 or 1 for all lanes */
 void emu_dst_items(Decoding *d, const Arg *arg, EmuType type, int count);
 void emu_src_items(Decoding *d, const Arg *arg, EmuType type, int count);
 /* [base + offset]: adds the base (4 or 8 bytes) and returns the offset. */

@@ -180,16 +180,30 @@ static void skip_unless(Parser *p, const Stmt *s, const char *to)
     vec_push(p->arena, &p->fixups, fixup);
 }
 
-/* What the runtime gives to all kernels: an assertion that fails ends the kernel, printing is passed over. */
-static bool call_runtime(Parser *p, const Stmt *s, const char *name)
+/* Stores 0 to a variable of four bytes. */
+static void clear(Parser *p, const Stmt *s, const Symbol *symbol)
 {
-    Inst in = { .exec = emu_exec_nop, .cls = EMU_CONTROL, .line = s->line };
+    Inst in = { .exec = emu_exec_st, .cls = EMU_CONTROL, .line = s->line, .ns = 2, .bytes = 4, .vec = 1,
+                .space = SPACE_LOCAL, .aux = 4, .flags = IF_WIDE };
+    Place *op = arena_array(p->arena, Place, 2);
+
+    op[0] = emu_ptx_constant(p, (uint64_t)symbol->offset, true);
+    op[1] = emu_ptx_constant(p, 0, false);
+    in.op = op;
+    vec_push(p->arena, &p->entry->code, in);
+}
+
+/* What the runtime gives to all kernels: an assertion that fails ends the kernel, printing is passed over and gives 0. */
+static bool call_runtime(Parser *p, const Stmt *s, const char *name, const Names *gives)
+{
+    Inst in = { .exec = emu_exec_trap, .cls = EMU_CONTROL, .line = s->line };
 
     if (strcmp(name, "__assertfail") == 0)
-        in.exec = emu_exec_trap;
+        vec_push(p->arena, &p->entry->code, in);
     else if (strcmp(name, "vprintf") != 0)
         return false;
-    vec_push(p->arena, &p->entry->code, in);
+    for (int i = 0; i < gives->count; i++)
+        clear(p, s, gives->of[i]);
     return true;
 }
 
@@ -206,7 +220,7 @@ static void call_function(Parser *p, const Stmt *s, Span word, const Names *give
         diag_add(p->diags, TW0822, word, "'%s' calls itself, or calls are too many: there is no stack", name);
     else if (f)
         read_function(p, f, gives, takes, s->span);
-    else if (!declared || !call_runtime(p, s, name))
+    else if (!declared || !call_runtime(p, s, name, gives))
         diag_add(p->diags, TW0825, word, "there is no function '%s' in this text", name);
     emu_ptx_label_named(p, s->span, past);
 }

@@ -403,6 +403,14 @@ void emu_src_pred(Decoding *d, const Arg *arg)
         bad_operand(d, arg, "expected a predicate");
 }
 
+void emu_src_condition(Decoding *d, const Arg *arg)
+{
+    if (arg->kind == ARG_INT && !d->bad)
+        add(d, emu_ptx_constant(d->p, arg->bits ? FULL : 0, false), true);
+    else
+        emu_src_pred(d, arg);
+}
+
 void emu_dst_items(Decoding *d, const Arg *arg, EmuType type, int count)
 {
     if (arg->kind == ARG_VECTOR && arg->count == count) {

@@ -438,7 +438,8 @@ static void start_warp(Machine *m, int index)
     w->group_count = 0;
     w->epoch = 0;
     w->executed = 0;
-    w->arrived = w->passed = w->wait_mask = 0;
+    w->arrived = w->passed = w->wait_mask = w->reduce_lanes = 0;
+    w->reduces = NULL;
     if (w->fence)
         memset(w->fence, 0, sizeof *w->fence);
     emu_new_epoch(w);

@@ -365,13 +365,11 @@ static EMU_COLD bool allowed(const Shadow *s, const Warp *w, int lane, const uin
     const uint32_t *row = row_of(s, *granule);
     int user;
 
-    if (!write_before(s, w, lane, granule, row))
-        return races_write(s, w, row, why, kind);
     if (mode != ACCESS_READ && (user = open_user(s, w, row, USE_READ)) >= 0)
         return races_use(s, w, user, USE_READ, why, kind);
     if (mode != ACCESS_ATOMIC && (user = open_user(s, w, row, USE_ATOMIC)) >= 0)
         return races_use(s, w, user, USE_ATOMIC, why, kind);
-    return true;
+    return write_before(s, w, lane, granule, row) || races_write(s, w, row, why, kind);
 }
 
 /* ---- a use ------------------------------------------------------------------------- */
@@ -439,6 +437,12 @@ static inline bool use_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, 
 
 /* ---- a write -------------------------------------------------------------------------- */
 
+/* Whether an ordinary write is all that races with one by warp w, which does. */
+static bool only_overwrites(const Shadow *s, const Warp *w, const uint32_t *row)
+{
+    return row_how(row) == HOW_PLAIN && open_user(s, w, row, USE_READ) < 0 && open_user(s, w, row, USE_ATOMIC) < 0;
+}
+
 static bool write_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why, EmuFaultKind *kind)
 {
     uint32_t state = *granule;
@@ -449,6 +453,7 @@ static bool write_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, const
         return true;
     if (state >= s->clean && !(memo->state == state && memo->version == w->version)) {
         ok = allowed(s, w, lane, granule, ACCESS_WRITE, why, kind);
+        w->overwrites &= ok || only_overwrites(s, w, row_of(s, state));
         if (ok && row_how(row_of(s, state)) != HOW_ASYNC)
             *memo = (Memo){ state, w->version, 0 };
     }
@@ -465,8 +470,8 @@ bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mod
     uint32_t *last = &s->granules[(at + (uint32_t)bytes - 1) >> s->shift];
     bool ok = true;
 
+    w->overwrites = mode == ACCESS_WRITE;
     for (uint32_t *granule = &s->granules[at >> s->shift]; granule <= last; granule++) {
-
         if (*granule & IN_FLIGHT) {
             *kind = EMU_ASYNC_RACE;
             *why = "a cp.async that writes it has not been waited for";

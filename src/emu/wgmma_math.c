@@ -17,9 +17,11 @@
  *
  * Warp v of the warpgroup has rows 16 v to 16 v + 15. With g = lane / 4 and
  * t = lane % 4, register 4 j + 2 h + e of the accumulator holds
- * D [16 v + g + 8 h] [8 j + 2 t + e]; A in registers is as in exec_mma.c.
+ * D [16 v + g + 8 h] [8 j + 2 t + e], where D is fp16 register 2 j + h both of these; A in registers is as in
+ * exec_mma.c.
  *
- * Products are exact in fp32 and are added in fp32, in order of k.
+ * Products are exact in fp32 and are added in fp32, in order of k. Those of integers are exact there as well, as
+ * long as they are added from 0 on; what the accumulator had is added as an integer.
  */
 #include "emu/async.h"
 
@@ -27,10 +29,14 @@ enum { UNIT = 16, MOST_N = 256, MOST_K = 32, ROWS = 16, A_REGISTERS = 4 };
 
 typedef float V4 __attribute__((vector_size(16)));
 
+#define ROWS_OF_FP8(d)                                                                   \
+    { d, ET_E4M3, ET_E4M3, 32, false }, { d, ET_E4M3, ET_E5M2, 32, false },              \
+    { d, ET_E5M2, ET_E4M3, 32, false }, { d, ET_E5M2, ET_E5M2, 32, false }
 const WgmmaRow emu_wgmma_rows[] = {
-    { ET_BF16, ET_BF16, 16, true }, { ET_F16, ET_F16, 16, true },   { ET_TF32, ET_TF32, 8, false },
-    { ET_E4M3, ET_E4M3, 32, false }, { ET_E4M3, ET_E5M2, 32, false }, { ET_E5M2, ET_E4M3, 32, false },
-    { ET_E5M2, ET_E5M2, 32, false },
+    { ET_F32, ET_BF16, ET_BF16, 16, true }, { ET_F32, ET_F16, ET_F16, 16, true }, { ET_F16, ET_F16, ET_F16, 16, true },
+    { ET_F32, ET_TF32, ET_TF32, 8, false }, ROWS_OF_FP8(ET_F32), ROWS_OF_FP8(ET_F16),
+    { ET_S32, ET_S8, ET_S8, 32, false }, { ET_S32, ET_S8, ET_U8, 32, false },
+    { ET_S32, ET_U8, ET_S8, 32, false }, { ET_S32, ET_U8, ET_U8, 32, false },
 };
 const int emu_wgmma_row_count = (int)TW_COUNT(emu_wgmma_rows);
 
@@ -89,6 +95,10 @@ static float element(const Async *a, EmuType type, const uint8_t *from)
     union { uint32_t u; float f; } word;
     uint16_t half;
 
+    if (type == ET_S8)
+        return (float)(int8_t)*from;
+    if (type == ET_U8)
+        return (float)*from;
     if (type == ET_E4M3 || type == ET_E5M2)
         return a->fp8[type == ET_E5M2][*from];
     if (type == ET_TF32) {
@@ -147,32 +157,61 @@ static int d_first(int i, int n)
     return 8 * (i / 2 % 2) * n + i / 4 * 8 + i % 2;
 }
 
-static void load_d(Warp *w, const WgmmaOp *op, int n, float *d)
+static void load_d(Warp *w, const WgmmaOp *op, EmuType type, int n, float *d)
 {
-    if (!op->add) {
+    if (!op->add || type == ET_S32) {
         memset(d, 0, (size_t)(ROWS * n) * sizeof *d);
         return;
     }
     for (int i = 0; i < n / 2; i++) {
-        const LaneF32 *lanes = op_at(w, op->in, i);
         float *row = d + d_first(i, n);
+        const void *from = op_at(w, op->in, type == ET_F16 ? i / 2 : i);
 
         for (int l = 0; l < LANES; l += 4, row += n) {
             for (int t = 0; t < 4; t++)
-                row[2 * t] = lanes[l + t];
+                row[2 * t] = type == ET_F16 ? emu_f16_load(((const Lane32 *)from)[l + t] >> 16 * (i % 2) & 0xffffu)
+                                            : ((const LaneF32 *)from)[l + t];
         }
     }
 }
 
-static void store_d(Warp *w, const WgmmaOp *op, int n, const float *d)
+static void store_single(void *lanes, int l, float x)
+{
+    ((LaneF32 *)lanes)[l] = x;
+}
+
+/* The halves of a register come one after the other. */
+static void store_half(void *lanes, int l, int half, float x)
+{
+    Lane32 *word = &((Lane32 *)lanes)[l];
+
+    *word = half ? (*word & 0xffffu) | emu_f16_store(x) << 16 : emu_f16_store(x);
+}
+
+static void store_sum(const WgmmaOp *op, void *lanes, int l, float x)
+{
+    int64_t sum = (int64_t)x + (op->add ? ((const LaneS32 *)lanes)[l] : 0);
+
+    if (op->in->flags & IF_SAT)
+        sum = sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum;
+    ((Lane32 *)lanes)[l] = (uint32_t)(uint64_t)sum;
+}
+
+static void store_d(Warp *w, const WgmmaOp *op, EmuType type, int n, const float *d)
 {
     for (int i = 0; i < n / 2; i++) {
-        LaneF32 *lanes = op_at(w, op->in, i);
+        void *lanes = op_at(w, op->in, type == ET_F16 ? i / 2 : i);
         const float *row = d + d_first(i, n);
 
         for (int l = 0; l < LANES; l += 4, row += n) {
-            for (int t = 0; t < 4; t++)
-                lanes[l + t] = row[2 * t];
+            for (int t = 0; t < 4; t++) {
+                if (type == ET_F32)
+                    store_single(lanes, l + t, row[2 * t]);
+                else if (type == ET_F16)
+                    store_half(lanes, l + t, i % 2, row[2 * t]);
+                else
+                    store_sum(op, lanes, l + t, row[2 * t]);
+            }
         }
     }
 }
@@ -237,12 +276,12 @@ static void multiply_warp(Warp *w, const WgmmaOp *op, const WgmmaRow *row, int v
         for (int i = 0; i < row->k; i++)
             memcpy(a + i * ROWS, all + i * WARPGROUP * ROWS + v * ROWS, ROWS * sizeof *a);
     }
-    load_d(w, op, n, d);
+    load_d(w, op, row->d, n, d);
     for (int r = 0; r < ROWS; r += 4) {
         for (int c = 0; c < n; c += 8)
             multiply_block(a + r, b + c, d + r * n + c, n, row->k);
     }
-    store_d(w, op, n, d);
+    store_d(w, op, row->d, n, d);
 }
 
 void emu_wgmma_multiply(Machine *m, int group, const WgmmaOp *op)

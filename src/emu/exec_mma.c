@@ -39,27 +39,16 @@ const int emu_mma_row_count = (int)TW_COUNT(emu_mma_rows);
 
 /* ---- elements of a register of all lanes ------------------------------------------ */
 
-/* Without a branch, so that it becomes vector code: see emu_f16_load. */
-static inline float half_value(uint32_t bits)
-{
-    union { uint32_t u; float f; } x = { (bits & 0x7fffu) << 13 };
-
-    x.f *= 0x1p112f;
-    x.u |= (bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0;
-    x.u |= (bits & 0x8000u) << 16;
-    return x.f;
-}
-
 /* e5m2 is the upper byte of an f16; e4m3 has its exponent 8 lower, and one NaN. */
 static inline float e5m2_value(uint32_t byte)
 {
-    return half_value(byte << 8);
+    return emu_half_value(byte << 8);
 }
 
 static inline float e4m3_value(uint32_t byte)
 {
     union { uint32_t u; float f; } nan = { 0x7fffffffu };
-    float x = half_value((byte & 0x80u) << 8 | (byte & 0x7fu) << 7) * 256.0f;
+    float x = emu_half_value((byte & 0x80u) << 8 | (byte & 0x7fu) << 7) * 256.0f;
 
     return (byte & 0x7fu) == 0x7fu ? nan.f : x;
 }
@@ -86,7 +75,7 @@ static inline float bf16_value(uint32_t bits)
 static void unpack(EmuType type, const Lane32 *lanes, float part[MOST][LANES])
 {
     if (type == ET_F16) {
-        UNPACK(half_value, 16, 0xffffu)
+        UNPACK(emu_half_value, 16, 0xffffu)
     } else if (type == ET_BF16) {
         UNPACK(bf16_value, 16, 0xffffu)
     } else if (type == ET_TF32) {

@@ -70,7 +70,7 @@ typedef union Element {
     int64_t integer;
 } Element;
 
-static Element element_of(EmuType type, uint64_t bits)
+static inline Element element_of(EmuType type, uint64_t bits)
 {
     union { uint64_t u; double d; } wide = { bits };
     union { uint32_t u; float f; } single = { (uint32_t)bits };
@@ -81,9 +81,11 @@ static Element element_of(EmuType type, uint64_t bits)
     else if (type == ET_F32)
         e.real = (double)single.f;
     else if (type == ET_TF32)
-        single.u &= 0xffffe000u, e.real = (double)single.f;
-    else if (type == ET_F16 || type == ET_BF16)
-        e.real = emu_small_load(type, (uint32_t)bits);
+        e.real = (double)(single.u &= 0xffffe000u, single.f);
+    else if (type == ET_F16)
+        e.real = (double)emu_half_value((uint32_t)bits);
+    else if (type == ET_BF16)
+        e.real = (double)emu_bf16_load((uint32_t)bits);
     else if (type == ET_S8)
         e.integer = (int8_t)bits;
     else if (type == ET_S4)
@@ -95,7 +97,7 @@ static Element element_of(EmuType type, uint64_t bits)
     return e;
 }
 
-static uint64_t bits_of(EmuType type, Element e)
+static inline uint64_t bits_of(EmuType type, Element e)
 {
     union { double d; uint64_t u; } wide = { e.real };
     union { float f; uint32_t u; } single = { (float)e.real };
@@ -148,7 +150,7 @@ static inline int place_wmma(const Fragment *f, int l, int r, int i)
 {
     int each = register_bits(f->type) / emu_element_bits(f->type);
 
-    return ((l * f->registers + r) * each + i) % (f->rows * f->columns);
+    return ((l * f->registers + r) * each + i) & (f->rows * f->columns - 1); /* a power of two */
 }
 
 static inline int place_mma(const Fragment *f, int l, int r, int i)
@@ -166,9 +168,10 @@ static inline int place_mma(const Fragment *f, int l, int r, int i)
 
 typedef int (*PlaceOf)(const Fragment *f, int l, int r, int i);
 
-static void gather(Warp *w, const Inst *in, int first, const Fragment *f, PlaceOf place, Matrix *m)
+static inline void gather(Warp *w, const Inst *in, int first, const Fragment *f, PlaceOf place, Matrix *m)
 {
     int bits = emu_element_bits(f->type), each = register_bits(f->type) / bits;
+    int owners = f->rows * f->columns / (f->registers * each); /* lanes behind them have copies */
     uint64_t low = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 
     m->rows = f->rows;
@@ -176,7 +179,7 @@ static void gather(Warp *w, const Inst *in, int first, const Fragment *f, PlaceO
     for (int r = 0; r < f->registers; r++) {
         const void *lanes = src_at(w, in, first + r);
 
-        for (int l = 0; l < LANES; l++) {
+        for (int l = 0; l < owners; l++) {
             uint64_t all = lane_bits(lanes, register_bits(f->type) / 8, l);
 
             for (int i = 0; i < each; i++)
@@ -185,7 +188,7 @@ static void gather(Warp *w, const Inst *in, int first, const Fragment *f, PlaceO
     }
 }
 
-static void scatter(Warp *w, const Inst *in, const Fragment *f, PlaceOf place, const Matrix *m)
+static inline void scatter(Warp *w, const Inst *in, const Fragment *f, PlaceOf place, const Matrix *m)
 {
     int bits = emu_element_bits(f->type), each = register_bits(f->type) / bits;
     uint64_t low = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
@@ -208,21 +211,40 @@ static void scatter(Warp *w, const Inst *in, const Fragment *f, PlaceOf place, c
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-/* In fp32, as exec_mma.c does, or in fp64. */
-static void multiply_real(const Matrix *a, const Matrix *b, Matrix *d, bool wide)
+enum { MOST_REAL = 32 * 16 };
+
+static void singles(const Matrix *m, float *to)
 {
+    for (int i = 0; i < m->rows * m->columns; i++)
+        to[i] = (float)m->at[i].real;
+}
+
+/* In fp32, in order of k, as exec_mma.c does. */
+static void multiply_single(const Matrix *a, const Matrix *b, Matrix *d)
+{
+    float x[MOST_REAL], y[MOST_REAL], sums[MOST_REAL];
+
+    singles(a, x);
+    singles(b, y);
+    singles(d, sums);
     for (int i = 0; i < a->rows; i++) {
-        Element *to = &d->at[i * d->columns];
+        float *to = &sums[i * d->columns];
 
         for (int k = 0; k < a->columns; k++) {
-            const Element *row = &b->at[k * b->columns];
-            double x = a->at[i * a->columns + k].real;
+            for (int j = 0; j < b->columns; j++)
+                to[j] += x[i * a->columns + k] * y[k * b->columns + j];
+        }
+    }
+    for (int i = 0; i < d->rows * d->columns; i++)
+        d->at[i].real = (double)sums[i];
+}
 
-            for (int j = 0; j < b->columns; j++) {
-                double sum = to[j].real + x * row[j].real;
-
-                to[j].real = wide ? sum : (double)(float)sum;
-            }
+static void multiply_double(const Matrix *a, const Matrix *b, Matrix *d)
+{
+    for (int i = 0; i < a->rows; i++) {
+        for (int k = 0; k < a->columns; k++) {
+            for (int j = 0; j < b->columns; j++)
+                d->at[i * d->columns + j].real += a->at[i * a->columns + k].real * b->at[k * b->columns + j].real;
         }
     }
 }
@@ -253,7 +275,7 @@ static void multiply_integer(const Matrix *a, const Matrix *b, Matrix *d, bool s
 }
 
 /* d = a b + c; C may have another type than D has, which only wmma of f16 allows. */
-static void multiply(Warp *w, const Inst *in, PlaceOf place)
+static inline void multiply(Warp *w, const Inst *in, PlaceOf place)
 {
     const WmmaRow *row = in->fn.row;
     Fragment fa = fragment_of(row, PART_A), fb = fragment_of(row, PART_B), fd = fragment_of(row, PART_D), fc = fd;
@@ -266,8 +288,10 @@ static void multiply(Warp *w, const Inst *in, PlaceOf place)
     gather(w, in, fa.registers + fb.registers, &fc, place, &d);
     if (row->d == ET_S32)
         multiply_integer(&a, &b, &d, in->flags & IF_SAT, in->aux);
+    else if (row->d == ET_F64)
+        multiply_double(&a, &b, &d);
     else
-        multiply_real(&a, &b, &d, row->d == ET_F64);
+        multiply_single(&a, &b, &d);
     scatter(w, in, &fd, place, &d);
 }
 

@@ -629,6 +629,16 @@ bool emu_convert_known(EmuType to, EmuType from);
 /* format.c: number formats, one lane */
 float emu_f16_load(uint32_t bits);
 uint32_t emu_f16_store(float x);
+/* Without a branch, so that it becomes vector code: see emu_f16_load. */
+static inline float emu_half_value(uint32_t bits)
+{
+    union { uint32_t u; float f; } x = { (bits & 0x7fffu) << 13 };
+
+    x.f *= 0x1p112f;
+    x.u |= (bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0;
+    x.u |= (bits & 0x8000u) << 16;
+    return x.f;
+}
 static inline float emu_bf16_load(uint32_t bits)
 {
     union { uint32_t u; float f; } x = { bits << 16 };

@@ -56,9 +56,10 @@ static void record(Program *p, Touch t, int by)
     p->touched = kept;
 }
 
+/* What is stored tells the warp, since two stores of one value do not race. */
 static void touch(Program *p)
 {
-    static const char *const forms[] = { "ld.shared::cluster.u32 %%r30, [%s];", "st.shared::cluster.u32 [%s], %%r1;",
+    static const char *const forms[] = { "ld.shared::cluster.u32 %%r30, [%s];", "st.shared::cluster.u32 [%s], %%r20;",
                                          "red.shared::cluster.add.u32 [%s], 1;" };
     int how = rng_below(&p->rng, 3);
     Touch t = { .agent = rng_below(&p->rng, WARP_AGENTS), .rank = rng_below(&p->rng, RANKS), .place = rng_below(&p->rng, PLACES),

@@ -571,6 +571,7 @@ try attention --set HeadDim=64 --set skew=off --target sm_90a:shared_per_block=4
 for dim in 96 160; do # rows that lanes share by shorter stretches
     unmet keys_normalized "--set D=$dim --dtype e4m3 --target sm_90a" --bind b=1 --bind h=1 --bind kh=1 --bind q=20 --bind kv=100
 done
+unmet keys_layer_normalized "--set D=96 --dtype e4m3 --target sm_90a" --bind b=1 --bind h=1 --bind kh=1 --bind q=20 --bind kv=100
 # rings that fit but for the bytes between them
 right queries_beside_bias "--target sm_90a:shared_per_block=32k" --bind b=1 --bind h=1 --bind q=17 --bind kv=50
 for rows in 96 192; do

@@ -88,7 +88,9 @@ for dim in 64 128 192; do
 done
 for dim in 80 96; do
     whole keys_normalized sm_90a --dtype e4m3 --set D=$dim --set spare=0 # rows that lanes share by shorter stretches
+    whole keys_layer_normalized sm_90a --dtype e4m3 --set D=$dim # the same, beside two rows of numbers
 done
+whole keys_layer_normalized sm_90a --dtype e4m3 --set D=192
 for target in sm_80 sm_89 sm_90a; do
     whole words_of_listed_rows $target --set K=512 --set spare=0 # places of rows beside words that are read ahead
     whole words_of_listed_rows $target --set K=4096 --set spare=0

@@ -70,15 +70,33 @@ enum {
     LANES = 32
 };
 
+/* The type of a row or a column of numbers that comes from memory; NULL: it is none. */
+static const TileType *numbers_read(const TileOp *op)
+{
+    const TileType *t = op->n_results == 1 ? &op->results[0]->type : NULL;
+    if ((op->kind != TILE_GATHER && op->kind != TILE_LOAD) || op->n_args || t->space != SPACE_REGISTER) return NULL;
+    return is_matrix(t) ? NULL : t;
+}
+
+/* Rows of numbers that a lane holds over all slabs: for each element of the tile as many words. */
+static int rows_held(const TileBlock *region)
+{
+    int rows = 0;
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileType *t = numbers_read(region->ops.data[i]);
+        rows += t && t->cols > 1;
+    }
+    return rows;
+}
+
 /* Words beside, for each element of the tile: of long rows that are read with the slabs, and of values that have met one column
  * of numbers and wait for another. */
 static double words_beside(const TileBlock *region, int beside)
 {
     int rows = 0, columns = 0;
     for (int i = 0; i < region->ops.len; i++) {
-        const TileOp *op = region->ops.data[i];
-        const TileType *t = op->n_results == 1 ? &op->results[0]->type : NULL;
-        if ((op->kind != TILE_GATHER && op->kind != TILE_LOAD) || op->n_args || t->space != SPACE_REGISTER) continue;
+        const TileType *t = numbers_read(region->ops.data[i]);
+        if (!t) continue;
         rows += t->rows == 1 && t->cols / beside > ROW_MOST;
         columns += t->rows > 1 && t->cols == 1;
     }
@@ -154,9 +172,11 @@ static void share_panels(Slabs *s, int k, double each)
     Layout layout = lanes_of_row(s, k, MOST), halves = lanes_of_row(s, k / 2, 2 * MOST);
     if (layout.kind == LAY_NONE) return;
     if (k == TILE_CHUNK && prepare_meet(region, halves) < prepare_meet(region, layout)) layout = halves;
-    if (s->cols * each / layout.lanes > WORDS) layout = more_lanes(s, layout, each);
-    int rows = TARGET_GROUP_WARPS * LANES / layout.lanes; /* that are accessed together */
-    for (s->rows = tile->rows; s->rows % (2 * rows) == 0 && (double)s->rows * s->cols / (TARGET_GROUP_WARPS * LANES) * each > WORDS;) s->rows /= 2;
+    int rows = rows_held(region), more = rows > 1 ? rows - 1 : 0; /* there is room for one */
+    if (s->cols * (each + more) / layout.lanes > WORDS) layout = more_lanes(s, layout, each + more);
+    int together = TARGET_GROUP_WARPS * LANES / layout.lanes; /* rows that are accessed */
+    int beside = more * s->cols / layout.lanes;
+    for (s->rows = tile->rows; s->rows % (2 * together) == 0 && (double)s->rows * s->cols / (TARGET_GROUP_WARPS * LANES) * each > WORDS - beside;) s->rows /= 2;
     s->layout = layout;
 }
 
@@ -356,7 +376,9 @@ static int words_of_rows(const Slabs *s)
 static int slabs_ahead(const Slabs *s)
 {
     enum { AHEAD = 16, AHEAD_WITH_ROWS = 32 }; /* words a lane */
-    int words = words_of_tiles(s), rows = words_of_rows(s), slabs = words > 0 ? AHEAD / words : 1;
+    const TileBlock *region = s->prepare->regions[0];
+    bool few = tile_has(region, TILE_REDUCE) && rows_held(region) > 1; /* registers are left */
+    int words = words_of_tiles(s), rows = words_of_rows(s), slabs = words > 0 && !few ? AHEAD / words : 1;
     if (rows > 0 && 2 * (words + rows) > AHEAD_WITH_ROWS) return 0;
     return slabs > 1 ? slabs - 1 : 1;
 }

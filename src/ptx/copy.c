@@ -1089,19 +1089,24 @@ static int parts_of(const Emitter *e, const TileOp *put)
     return n;
 }
 
-/* Whether a tile is made in many steps with numbers of its rows, for which all of its parts wait at once. */
+/* Whether a tile is made in many steps with numbers of its rows, for which all of its parts wait at once, or of rows that are reduced
+ * with several rows of numbers, which leave no registers for two parts at once. */
 static bool waits_long(const Emitter *e, const TileOp *put)
 {
     enum { MOST = 96 }; /* steps of a lane's elements */
-    int steps = 0, least = 2 * e->frags[put->args[0]->id].n;
-    bool waits = false;
+    int steps = 0, least = 2 * e->frags[put->args[0]->id].n, rows = 0;
+    bool waits = false, reduces = false;
     for (int i = e->at - 1; i >= 0 && e->block->ops.data[i]->kind != TILE_PUT; i--) {
         const TileOp *op = e->block->ops.data[i];
-        if (op->kind == TILE_REDUCE) return false; /* lanes wait for each other as it is */
+        reduces |= op->kind == TILE_REDUCE;
         if (op->kind != TILE_ELEMENT || !is_matrix(&op->results[0]->type)) continue;
         steps += e->frags[op->results[0]->id].n;
-        for (int k = 0; k < op->n_args; k++) waits |= op->args[k]->type.rows > 1 && op->args[k]->type.cols == 1;
+        for (int k = 0; k < op->n_args; k++) {
+            waits |= op->args[k]->type.rows > 1 && op->args[k]->type.cols == 1;
+            rows += op->args[k]->type.rows == 1 && op->args[k]->type.cols > 1;
+        }
     }
+    if (reduces) return rows > 1; /* lanes wait for each other as it is, */
     return waits && steps >= least && parts_of(e, put) * steps > MOST;
 }
 

@@ -95,6 +95,12 @@ for target in sm_80 sm_89 sm_90a; do
     whole words_of_listed_rows $target --set K=512 --set spare=0 # places of rows beside words that are read ahead
     whole words_of_listed_rows $target --set K=4096 --set spare=0
 done
+whole masks_of_integers sm_80 # rows of several tensors that shared memory keeps
+whole names_of_places sm_86 # and that much is made of, in parts of them
+whole weights_of_columns sm_75 --dtype fp16 --set N=1 --set K=33 # quotients for more blocks than have registers for them
+whole outputs_of_experts sm_90a --set E=8 --set D=64 # elements of many tensors, for any alignment,
+whole outputs_of_experts sm_86 --set E=8 --set D=128
+whole products_of_flat_places sm_90a --dtype fp16 # and where quotients of columns say
 fast heads_mixed sm_90a # elements where quotients of columns say
 for heads in 16 64; do
     whole wide_latents sm_90a --set heads=$heads --set Latent=512 --set Rope=64 # sums whose rows warps share

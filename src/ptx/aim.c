@@ -13,7 +13,10 @@ enum {
     MANY = 88,    /* words of tiles that arithmetic has at once, of which ptxas would rather spill some, */
     BESIDE = 42,  /* registers that it needs beside those that it must hold, at most; */
     STEPS = 32,   /* and for functions in many steps, of which several are under way; */
+    STEPS_WANTED = 16, /* which count as so many words that are wanted; */
+    PASSING = 4,  /* and one for so many more that are wanted, some of which it makes ahead; */
     LEAST = 24,   /* or at least, without those, where that makes a second block */
+    LEAST_KEPT = 25, /* or beside addresses of what shared memory keeps; */
     QUARTERS = 4, /* of a multiprocessor, which have warps and registers of their own */
     WARP = 32
 };
@@ -155,12 +158,21 @@ static bool has_rows(const TileBlock *block)
     return true;
 }
 
+int ai_most(const Emitter *e)
+{
+    Need none = {0}, most = {0};
+    if (!has_rows(e->kernel->body)) return e->target->blocks_per_sm;
+    measure(e, e->kernel->body, none, &most);
+    return more(1, blocks_with(e, most.held + LEAST_KEPT));
+}
+
 int ai_blocks(const Emitter *e)
 {
     Need none = {0}, most = {0};
     if (!has_rows(e->kernel->body)) return 0;
     measure(e, e->kernel->body, none, &most);
-    if (most.wanted <= MANY) return 0;
-    int held = most.held + e->kernel->spare, n = blocks_with(e, held + BESIDE + (most.steps ? STEPS : 0)), few = n > 0 ? n : 1;
+    if (most.wanted + (most.steps ? STEPS_WANTED : 0) <= MANY) return 0;
+    int passing = most.wanted > MANY ? (most.wanted - MANY) / PASSING : 0;
+    int held = most.held + e->kernel->spare, n = blocks_with(e, held + BESIDE + passing + (most.steps ? STEPS : 0)), few = n > 0 ? n : 1;
     return n < 2 && !most.steps ? more(few, blocks_with(e, held + LEAST)) : few;
 }

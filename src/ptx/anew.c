@@ -120,6 +120,13 @@ void an_stop_at(Emitter *e, const char *count)
     em(e, "@%s trap;", p);
 }
 
+void an_stop_of_grid(Emitter *e)
+{
+    const char *blocks = em_new(e, REG_R);
+    em(e, "mov.u32 %s, %%nctaid.x;", blocks);
+    an_stop_at(e, blocks);
+}
+
 /* What is known, for a part to change: a block ends with what it began with. */
 static void copy_known(Emitter *e)
 {

@@ -378,6 +378,7 @@ const char *an_zero(Emitter *e, const char *counter);     /* 0, which ptxas does
 const char *an_zero_of_part(Emitter *e);                  /* 0: bits of a small address in shared memory, others for each part */
 void an_stop(Emitter *e);                                 /* a trap that never happens, over which ptxas moves nothing */
 void an_stop_at(Emitter *e, const char *count);           /* likewise, of a register that is never negative */
+void an_stop_of_grid(Emitter *e);                         /* likewise, anywhere */
 void an_part(Emitter *e);                                 /* what comes in the block follows from no test before */
 Known an_known(const Emitter *e);                         /* at a block's begin, */
 void an_forget(Emitter *e, const Known *known);           /* and at its end: what parts brought */
@@ -399,6 +400,8 @@ int rm_stretch(const Emitter *e); /* units of a product whose operands may be un
 
 /* aim.c */
 int ai_blocks(const Emitter *e); /* of a kernel of rows, side by side; 0: ptxas is told nothing */
+/* The most of which a thread has registers for what it holds of tiles that shared memory keeps. */
+int ai_most(const Emitter *e);
 
 /* kernel.c */
 void kn_lanes(Emitter *e, const char *zero);          /* this lane's numbers, with a 0 added; NULL: as they are */

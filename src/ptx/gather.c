@@ -172,6 +172,35 @@ const char *ga_address(Emitter *e, const TileOp *op, Bases *b, const Aff **coord
     return stepped(e, &own, own.address, steps);
 }
 
+/* Elements of a lane that the block reads, all one by one. */
+static int elements_read(const Emitter *e)
+{
+    int n = 0;
+    for (int i = 0; i < e->block->ops.len; i++) {
+        const TileOp *op = e->block->ops.data[i];
+        if (op->kind != TILE_GATHER && op->kind != TILE_LOAD) continue;
+        const TileType *t = &op->results[0]->type;
+        if (t->kind == TT_TILE && t->space == SPACE_REGISTER) n += lay_fragment_values(t->layout, t->rows, t->cols);
+    }
+    return n;
+}
+
+/* In an entry for any alignment each element that is read has an address, and a test, of its own: of many ptxas makes more at once
+ * than there are registers for. So some wait for those before; where quotients of columns say the places, of which it would keep
+ * all, they are parts. */
+static void keep_apart(Emitter *e, const TileOp *op)
+{
+    enum { AT_ONCE = 32, SCATTERED = 16, MANY_READ = 256 };
+    bool scattered = tile_is_scattered(op);
+    if (e->aligned || e->role || e->part.tested < (scattered ? SCATTERED : AT_ONCE)) return;
+    int read = elements_read(e), left = rm_left(e, e->block);
+    bool in_order = 2 * left > e->target->regs_per_thread; /* as it stands few of them wait for others */
+    if (scattered ? read < left : read < MANY_READ || !in_order) return;
+    e->part.tested = 0;
+    if (scattered) an_part(e);
+    else an_stop_of_grid(e);
+}
+
 /* Where coordinates say. Of elements that have an address each, a role that prepares tiles makes those of a few at once. */
 static void gather_placed(Emitter *e, const TileOp *op)
 {
@@ -195,6 +224,7 @@ static void gather_placed(Emitter *e, const TileOp *op)
         const char *read = gl_load_value(e, op->tensor->dtype, guard, address, f[i]);
         if (n == 1) e->frags[op->results[0]->id].integer = read;
         if (scattered && i % FEW == FEW - 1) an_stop(e);
+        keep_apart(e, op);
     }
 }
 

@@ -425,6 +425,7 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
     bool aims = e->aligned || wn_aims(e) || tile_has(e->kernel->body, TILE_ROLES);
     int blocks = !aims ? 1 : e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : ai_blocks(e);
     if (aims && e->kernel->kept > 0 && e->kernel->blocks_per_sm <= 0) blocks = as_room_is_shared(e, blocks);
+    else if (aims && e->kernel->kept > 0) blocks = blocks < ai_most(e) ? blocks : ai_most(e);
     if (blocks > 0) str_printf(out, ".minnctapersm %d\n", blocks);
 }
 

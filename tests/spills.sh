@@ -95,6 +95,11 @@ for target in sm_80 sm_89 sm_90a; do
     whole words_of_listed_rows $target --set K=512 --set spare=0 # places of rows beside words that are read ahead
     whole words_of_listed_rows $target --set K=4096 --set spare=0
 done
+for dim in 64 80 96 112; do
+    whole two_values sm_80 --set D=$dim # sums beside each other, and outputs of a later loop
+done
+whole two_values sm_89 --dtype fp16 --set D=64
+whole gradients_capped sm_90a --dtype fp16 --set D=128 # no sixteen warps, which have half of the registers each
 whole masks_of_integers sm_80 # rows of several tensors that shared memory keeps
 whole names_of_places sm_86 # and that much is made of, in parts of them
 whole weights_of_columns sm_75 --dtype fp16 --set N=1 --set K=33 # quotients for more blocks than have registers for them

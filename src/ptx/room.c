@@ -312,6 +312,12 @@ static int of_outputs(const Emitter *e, const Tiles *t)
     return t->carried > MUCH && has_outputs_beside_another(e) ? OUTPUTS : 0;
 }
 
+/* Of two sums and more of one product, with outputs beside theirs, which a loop behind makes: ptxas keeps what these want over both. */
+static bool has_sums_beside_outputs(const Emitter *e, const Tiles *t)
+{
+    return !e->role && t->products == 1 && t->sums > 1 && tile_count(e->kernel->body, TILE_STORE) > t->sums;
+}
+
 /* Numbers in between each step of arithmetic. */
 static int between_steps(const Tiles *t)
 {
@@ -333,6 +339,7 @@ static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
     int left = share(e) - t->most - of_outputs(e, t) - t->places * OF_PLACE;
     if (t->mixed && t->products == 1 && left - between_steps(t) <= SCARCE_MIXED) return true;
     if (t->computes && left <= SCARCE_WIDE && ch_is_in(e, body)) return true;
+    if (t->computes && has_sums_beside_outputs(e, t)) return true;
     int more = t->products == 1 && t->sums > 1 ? t->sums - 1 : 0;
     return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD + more * HELD_MORE);
 }
@@ -377,7 +384,7 @@ bool rm_anew_behind(const Emitter *e, const TileOp *loop)
     if (!e->aligned) return t.products + t.sums > 0;
     bool wanted = t.products > 1 || (t.products > 0 && !e->target->has_cp_async) || are_few(e, &t) || is_scarce(e, loop->regions[0], &t) ||
                   (t.products > 0 && ch_is_in(e, loop->regions[0]));
-    return wanted && is_last_loop(e);
+    return wanted && (is_last_loop(e) || has_sums_beside_outputs(e, &t));
 }
 
 int rm_stretch(const Emitter *e)

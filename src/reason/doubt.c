@@ -19,6 +19,7 @@ enum {
     PLACES_REGS = 16,  /* of elements under way that are made of places in steps, beyond those of the estimate */
     STEPPED_REGS = 4,  /* of functions in steps, numbers beyond those of two elements */
     OUTPUT_REGS = 16,  /* addresses of an output beside another, kept over the loop */
+    BEHIND_REGS = 24, /* the same, of outputs that another loop makes */
     SUM_REGS = 28,     /* addresses and fragments of a turn that does nothing but add products to whole rows, */
     SUM_HELD_REGS = 24, /* and where tiles are on their way through registers */
     PANELS_BYTES = 256, /* rows of a tile that two panels of shared memory hold */
@@ -170,6 +171,14 @@ static int output_registers(const Plan *plan, const Choice *c)
     return plan->options->target->has_cp_async && outputs_of(plan) > 1 && panels ? OUTPUT_REGS : 0;
 }
 
+/* Of three products in a turn and as many outputs, one is made behind that loop, with addresses that ptxas keeps over it. */
+static int behind_registers(const Plan *plan)
+{
+    int products = plan_products(&plan->steps);
+
+    return plan->options->target->has_cp_async && outputs_of(plan) > 2 && products > 2 && all_products(&plan->steps, false) > products ? BEHIND_REGS : 0;
+}
+
 /* Operands that a loop computes, each once. */
 static int computed_operands(const Steps *steps, bool in_loop)
 {
@@ -244,7 +253,7 @@ int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
     bool through = !plan->options->target->has_cp_async;
     int held = half && through ? LITTLE_REGS : 0, sums = half || through ? sum_registers(plan) : 0;
 
-    return row_registers(plan) + sums + computed_registers(plan, habits) + (habits.walked ? PLACES_REGS : 0) + (half && habits.steps ? stepped : held);
+    return row_registers(plan) + sums + behind_registers(plan) + computed_registers(plan, habits) + (habits.walked ? PLACES_REGS : 0) + (half && habits.steps ? stepped : held);
 }
 
 /* Each tensor that is streamed beside two has addresses of its own. */
@@ -255,5 +264,5 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
     int places = habits.masked ? PLACES_REGS : 0;
 
     return places + (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice) +
-           output_registers(plan, choice);
+           output_registers(plan, choice) + behind_registers(plan);
 }

@@ -1018,6 +1018,14 @@ static bool plain_fits(Modeler *m)
     return false;
 }
 
+/* Registers of a thread where one block has all of a multiprocessor's. */
+static int least_share(const Modeler *m, int there)
+{
+    int share = m->t->regs_per_sm / (WARP * m->c->warps) / 8 * 8;
+
+    return share < there ? share : there;
+}
+
 static bool registers_fit(Modeler *m)
 {
     const Choice *c = m->c;
@@ -1043,7 +1051,7 @@ static bool registers_fit(Modeler *m)
         misfit(m, MISFIT_SHARE, "has one warpgroup that multiplies beside two that do not");
         return false;
     }
-    int excess = c->registers + (c->groups ? 0 : plan_doubt(m->plan, c, m->habits)) - there;
+    int excess = c->registers + (c->groups ? 0 : plan_doubt(m->plan, c, m->habits)) - (c->groups ? there : least_share(m, there));
     m->c->excess = excess > 0 ? excess : 0;
     if (c->registers > there || excess > m->plan->daring) {
         misfit(m, c->registers > there ? MISFIT_REGISTERS : MISFIT_DOUBT,

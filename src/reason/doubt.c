@@ -13,6 +13,7 @@ enum {
     FEW_COPIES = 3,    /* of tiles and rows in a turn */
     ROW_REGS = 24,     /* addresses, predicates and elements of a row that a loop loads into registers */
     LOADED_REGS = 8,   /* of tiles that are loaded and put into shared memory at once: beside these */
+    LOOKED_REGS = 40,  /* where a turn loads its tiles itself: what is fetched beside elements that a mask reads */
     CHAINED_REGS = 28, /* numbers between two special functions, beside widened operands or another that is computed */
     PRODUCT_REGS = 12, /* of a product more in a turn, what is fetched early */
     LITTLE_REGS = 3,   /* where tiles are loaded through registers that are half of a thread's */
@@ -150,8 +151,8 @@ static int bytes_registers(const Plan *plan, Habits habits)
 
 /* Of four products and more in a turn, fragments of the next are fetched early, beside what several outputs
  * keep. Where copies are not asynchronous, loads for later products stand early among many: those of one
- * loop, of another one behind it, or beside several outputs. */
-static int early_registers(const Plan *plan, const Choice *c)
+ * loop, of another one behind it, or beside several outputs; and so do those of elements that a mask reads. */
+static int early_registers(const Plan *plan, const Choice *c, Habits habits)
 {
     int products = plan_products(&plan->steps), loaded = loaded_registers(plan, c);
     bool many = all_products(&plan->steps, false) > products || (loaded > 0 && outputs_of(plan) > 1);
@@ -160,7 +161,9 @@ static int early_registers(const Plan *plan, const Choice *c)
         return products > 3 ? (outputs_of(plan) > 1 ? products - 2 : 1) * PRODUCT_REGS : 0;
     if (products > 2)
         return PLAN_HELD_REGS + PLAN_SPARE_REGS;
-    return many ? PLAN_HELD_REGS + PLAN_SPARE_REGS + loaded : products < 2 ? 0 : loaded;
+    if (many)
+        return PLAN_HELD_REGS + PLAN_SPARE_REGS + loaded;
+    return products < 2 ? 0 : loaded + (habits.looked && c->stages == 1 ? LOOKED_REGS : 0);
 }
 
 /* Beside addresses in three panels and more, those of a second output find no room. */
@@ -263,6 +266,6 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 
     int places = habits.masked ? PLACES_REGS : 0;
 
-    return places + (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice) +
+    return places + (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice, habits) +
            output_registers(plan, choice) + behind_registers(plan);
 }

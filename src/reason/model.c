@@ -47,6 +47,7 @@ enum {
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
     WALKED_REGS = 16,   /* numbers of elements under way, of what is made of places in steps, */
     LOG_REGS = 2,       /* of a logarithm of each element, */
+    ROUNDED_REGS = 8,   /* of a number that becomes an integer, */
     MOST_STEPS = 16,    /* that are counted */
     MANY_TERMS = 16,    /* comparisons, extremes and quotients of places: of more, too, few elements are under way; */
     FEW_MASKS = 4,      /* of several masks, where these are more than so many */
@@ -502,6 +503,7 @@ static void add_reads(Modeler *m, const Step *step)
     int registers = n >= 2 ? (int)n + READ_REGS : 0;
 
     m->scratch = registers > m->scratch ? registers : m->scratch;
+    m->habits.looked |= registers > 0 && step->class == OPC_MASK;
 }
 
 /* Functions and quotients of an expression, but for those of coordinates. */
@@ -629,6 +631,8 @@ static void add_compute(Modeler *m, const Step *step)
     case OPC_FILL:
     case OPC_CAST:
     case OPC_DEFINE:
+        if (step->class == OPC_CAST && s->has_dtype && !dtype_is_float(s->dtype) && is_matrix(m, step->result))
+            add_scratch(m, ROUNDED_REGS);
         if ((s->op == OP_LOG || s->op == OP_LOG2) && is_matrix(m, step->result)) /* of subnormal numbers, too */
             add_scratch(m, LOG_REGS);
         add_element(m, s->op, n);

@@ -287,6 +287,7 @@ typedef struct Habits {
     bool chained; /* two special functions one after the other */
     bool walked;  /* what is made of places, in steps */
     bool masked;  /* elements are, by quotients of their places */
+    bool looked;  /* a mask reads elements */
     int steps;    /* numbers that functions in steps hold in between */
 } Habits;
 

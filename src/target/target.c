@@ -100,7 +100,7 @@ int target_preparer_registers(const Target *t, int groups, unsigned beside)
     (void)t;
     if (beside == TARGET_LANES)
         return 40;
-    return groups > 2 ? 72 : 88;
+    return groups > 2 ? 72 : groups > 1 ? 88 : 144; /* beside one that has as many as a thread may, some are left */
 }
 
 int target_group_registers(const Target *t, int groups, int copies, unsigned beside)

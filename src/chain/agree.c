@@ -15,6 +15,9 @@
  * So there is a turn behind the first, and a last one that is not full; more where the definition says numbers, as
  * of a block's size, and that is little work; and whole tiles where it takes no such sizes.
  *
+ * Of code that names its sizes the same with smaller tiles is executed first, where that is no less sure (narrow.c); what differs
+ * there is looked for in the code as it stands, which is what counts.
+ *
  * Sizes that are compiled in may be too large for all of these. Params are then tried with smaller numbers, and other sizes
  * once as they are, with as few entries of all else as can be.
  *
@@ -29,21 +32,20 @@
 
 #include <math.h>
 
-enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256 };
+enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, LEAST_TILE = 16 };
 
 /* The work that a comparison may take. */
 typedef struct Limits {
-    double work;     /* elements and multiply-adds of the program, ... */
-    double plain;    /* ... or of one without products, ... */
+    double work;     /* of the program, in multiply-adds, ... */
     double flops;    /* ... multiply-adds of the definition, ... */
     double elements; /* ... elements of its tensors, ... */
     double values;   /* ... and of all that it computes */
     int64_t steps;   /* operations */
 } Limits;
 
-static const Limits LITTLE = {3e7, 1.5e6, 6e6, 2e5, 4e5, 100000};
-static const Limits MORE = {2e8, 2e7, 2e7, 4e6, 6e6, 300000}; /* where some size alone is beyond that */
-static const Limits MUCH = {3e9, 2e8, 1.5e8, 4e7, 6e7, 1000000}; /* once, where sizes are compiled in: less than a second */
+static const Limits LITTLE = {4e7, 6e6, 2e5, 4e5, 100000};
+static const Limits MORE = {2e8, 2e7, 4e6, 6e6, 300000}; /* where some size alone is beyond that */
+static const Limits MUCH = {1.5e9, 1e8, 2e7, 3e7, 1000000}; /* once, where sizes are compiled in: less than a second */
 static const double BOUND = 4;           /* twice that of verification: what is wrong is so by more, ... */
 static const double LEAST = 1e-3;        /* ... and by so much of the largest element, at least */
 
@@ -69,20 +71,25 @@ typedef struct Agree {
 
 /* ---- the program, and its definition ---------------------------------------------------------- */
 
-/* A sketch has some of these sizes; the last choice is the reasoner's. */
+/* A sketch has some of these sizes; the last choice is the reasoner's, and code's own. */
 enum {
     SIZES = 4,
+    CHOICES = 4,
+    NARROW = CHOICES, /* code with smaller tiles */
     ASKED = 16,    /* for a size that has to be known */
     MOST_ASKED = 4 /* times that sizes are asked for */
 };
-static const char *const SMALL_TILES[][SIZES] = {
+static const char *const SMALL_TILES[CHOICES][SIZES] = {
     {"BM=16", "BN=16", "warps=1"}, {"BM=16", "BN=16", "BK=16", "warps=1"}, {"BM=16", "warps=1"}, {NULL}};
 
-static bool lower(Chain *own, const Source *source, const char *const *sizes)
+static bool lower(Chain *own, const Source *source, int tiles)
 {
-    for (int i = 0; i < SIZES && sizes[i]; i++)
-        if (chain_set(own, sizes[i]))
+    const Source *narrow = tiles == NARROW ? narrow_tiles(own->arena, source) : NULL;
+
+    for (int i = 0; tiles < CHOICES && i < SIZES && SMALL_TILES[tiles][i]; i++)
+        if (chain_set(own, SMALL_TILES[tiles][i]))
             return false;
+    source = narrow ? narrow : source;
     return chain_define(own, source) && chain_fuse(own) && chain_reason(own, own->sketch) && chain_lower(own, own->code);
 }
 
@@ -134,7 +141,7 @@ Chain *agree_chain_with(Arena *arena, const Chain *chain, const Source *source, 
     Chain *own = chain_like(arena, chain, diags_new(arena, source));
 
     for (int i = 0; i < MOST_ASKED && own; i++, own = with_asked(arena, own, source))
-        if (lower(own, source, SMALL_TILES[tiles]))
+        if (lower(own, source, tiles))
             return own;
     return NULL;
 }
@@ -144,7 +151,7 @@ static Chain *chain_for(Arena *arena, const Chain *chain, const Source *source, 
     bool small = check_has_sketch(program) && !names_sizes(program);
     Chain *own = NULL;
 
-    for (*tiles = small ? 0 : (int)TW_COUNT(SMALL_TILES) - 1; *tiles < (int)TW_COUNT(SMALL_TILES) && !own; ++*tiles) {
+    for (*tiles = small ? 0 : CHOICES - 1; *tiles < CHOICES && !own; ++*tiles) {
         own = agree_chain_with(arena, chain, source, *tiles);
         own = own && define(own, source) ? own : NULL;
     }
@@ -436,6 +443,13 @@ static bool is_little(Agree *a)
     return little;
 }
 
+/* With one of all that there are few of. */
+static bool may_be_little(Agree *a, const Attempt *attempt)
+{
+    draw(a, attempt, 0, false);
+    return is_little(a);
+}
+
 /* Tensors with counts that are as unlike each other as the definition takes them. */
 static bool make(Agree *a, const Attempt *attempt, FillKind fill)
 {
@@ -444,6 +458,8 @@ static bool make(Agree *a, const Attempt *attempt, FillKind fill)
     const char *error;
     bool found = false;
 
+    if (!may_be_little(a, attempt))
+        return false;
     a->on.fill = FILL_ONES;
     for (int i = 0; i < count_entries(a) && all < MOST_NUMBER; i++)
         all *= (uint64_t)attempt->counts;
@@ -517,6 +533,15 @@ static void say_not_executed(Chain *chain, const Program *program, const char *e
     diag_add(chain->diags, TW0524, kernel->name_span, "this was not compared with the Operator: %s", arena_strdup(chain->arena, error));
 }
 
+/* What was executed, and the definition, in fp64. */
+static void spend(const Agree *a)
+{
+    enum { OF_DEFINITION = 3, OF_BEGIN = 1 << 20 };
+
+    if (a->on.chain->work_left)
+        *a->on.chain->work_left -= a->on.work + OF_DEFINITION * count_flops(a) + OF_BEGIN;
+}
+
 /* On the first of the shapes that can be executed; false: the outputs differ. */
 static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, SmallFinding *f)
 {
@@ -527,7 +552,8 @@ static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, S
         bool made = make(a, &attempts[i], fill);
 
         a->on.work = 0;
-        ran = made && small_run(&a->on, count_flops(a) > 0 ? a->most->work : a->most->plain, a->most->steps, &error);
+        ran = made && small_run(&a->on, a->most->work, a->most->steps, &error);
+        spend(a);
         a->heavy |= made && !ran && a->on.work > 0; /* it began */
         a->error = made && !ran ? error : a->error;
     }
@@ -564,10 +590,10 @@ static bool chooses(const Def *def)
     return false;
 }
 
-static bool begin(Agree *a, Arena *arena, const Chain *with, const Source *source, const Program *program)
+/* To execute what was worked out; false: nothing was. */
+static bool begin_with(Agree *a, Arena *arena, Chain *own)
 {
     static const SmallOptions options = {.seed = 1, .bound = BOUND};
-    Chain *own = chain_for(arena, with, source, program, &a->tiles);
 
     if (!own || !own->def)
         return false;
@@ -586,6 +612,19 @@ static bool begin(Agree *a, Arena *arena, const Chain *with, const Source *sourc
     return true;
 }
 
+static bool begin(Agree *a, Arena *arena, const Chain *with, const Source *source, const Program *program)
+{
+    return begin_with(a, arena, chain_for(arena, with, source, program, &a->tiles));
+}
+
+static bool begin_narrow(Agree *a, Arena *arena, const Chain *with, const Source *source)
+{
+    Chain *own = narrow_tiles(arena, source) ? agree_chain_with(arena, with, source, NARROW) : NULL;
+
+    a->tiles = NARROW;
+    return own && define(own, source) && begin_with(a, arena, own);
+}
+
 static bool agrees(Agree *a, SmallFinding *f)
 {
     for (int i = 0; i < SHAPES; i++)
@@ -594,7 +633,28 @@ static bool agrees(Agree *a, SmallFinding *f)
     return true;
 }
 
-/* ---- sizes that are compiled in ------------------------------------------------------------------------ */
+/* ---- less work --------------------------------------------------------------------------------------------- */
+
+/* The same program with smaller sizes, and what was found of it. */
+typedef struct Less {
+    Agree of;
+    const Chain *with;
+    SmallFinding found;
+    bool differs;
+} Less;
+
+static bool is_right(const Less *less)
+{
+    return less->of.ran && !less->differs;
+}
+
+/* Numbers that the definition says, as of a group's size, may go with those of tiles, unless they are smaller than any. */
+static void with_narrow_tiles(Less *less, Chain *chain, const Source *source, const Agree *whole)
+{
+    *less = (Less){.with = chain};
+    if (whole->block < LEAST_TILE && begin_narrow(&less->of, whole->on.arena, chain, source))
+        less->differs = !agrees(&less->of, &less->found);
+}
 
 /* A size that leaves as much beside tiles. */
 static int64_t smaller(int64_t size)
@@ -619,37 +679,58 @@ static const Chain *shrunk(Arena *arena, const Chain *chain, const Source *sourc
     return any ? less : NULL;
 }
 
+static void with_small_params(Less *less, const Chain *chain, const Source *source, const Program *program, const Agree *whole)
+{
+    Arena *arena = whole->on.arena;
+
+    *less = (Less){.with = shrunk(arena, chain, source, whole->on.chain->def)};
+    if (less->with && begin(&less->of, arena, less->with, source, program))
+        less->differs = !agrees(&less->of, &less->found);
+}
+
+/* ---- sizes that are compiled in ------------------------------------------------------------------------ */
+
+/* On the shape, and the numbers, on which another program of the same definition was found to differ. */
+static bool agrees_there(Agree *a, const Agree *other, SmallFinding *f)
+{
+    const char *error;
+    bool ran;
+
+    a->most = &MORE;
+    a->on.shape = (LaunchShape){0}; /* of its own, which later ones replace */
+    for (int i = 0; i < other->on.shape.len; i++)
+        vec_push(a->on.arena, &a->on.shape, other->on.shape.data[i]);
+    a->on.fill = other->on.fill;
+    ran = small_make(&a->on, &error) && small_run(&a->on, a->most->work, a->most->steps, &error);
+    spend(a);
+    a->most = &LITTLE;
+    return !ran || small_agrees(&a->on, a->on.arena, f);
+}
+
+static bool agrees_with_more(Agree *a, SmallFinding *f)
+{
+    a->most = &MORE;
+    if (!agrees_on(a, ATTEMPTS[0], TRIES, FILL_NORMAL, f) || !agrees_on(a, ATTEMPTS[1], TRIES, FILL_NORMAL, f))
+        return false;
+    a->most = &MUCH;
+    return a->ran || agrees_on(a, LARGE, LARGE_TRIES, FILL_NORMAL, f);
+}
+
+/* ---- entry ---------------------------------------------------------------------------------------------- */
+
 /* What is found with smaller sizes may be for want of a number that goes with the larger ones: it counts where these
  * show it, too. But other texts are sooner tried with the smaller ones. */
-static Witness *check_large(Agree *a, Chain *chain, const Source *source, const Program *program)
+static Witness *differing(Chain *chain, const Program *program, Agree *a, const Less *less, const SmallFinding *found)
 {
-    Arena *arena = a->on.arena;
-    const Chain *with = shrunk(arena, chain, source, a->on.chain->def);
-    Agree less = {.ran = false};
-    SmallFinding found, of_less;
-    bool differs = with && begin(&less, arena, with, source, program) && !agrees(&less, &of_less);
-
-    if (less.ran && !differs)
-        return chain->executed = true, NULL;
-    a->most = &MORE;
-    bool same = agrees_on(a, ATTEMPTS[0], TRIES, FILL_NORMAL, &found) && agrees_on(a, ATTEMPTS[1], TRIES, FILL_NORMAL, &found);
-    a->most = &MUCH;
-    if (!same || (!a->ran && !agrees_on(a, LARGE, LARGE_TRIES, FILL_NORMAL, &found))) {
-        chain->executed = true;
-        say(chain, program, a->on.chain->def->outputs.data[found.output]->name, &found);
-        return differs ? witness_new(with, &less.on, &of_less, less.tiles) : witness_new(chain, &a->on, &found, a->tiles);
-    }
-    chain->executed = a->ran;
-    if (!a->ran && a->heavy)
-        say_passed_over(chain, program, differs ? &of_less : NULL);
-    else if (!a->ran && a->error)
-        say_not_executed(chain, program, a->error);
-    return NULL;
+    chain->executed = true;
+    say(chain, program, a->on.chain->def->outputs.data[found->output]->name, found);
+    return less->differs ? witness_new(less->with, &less->of.on, &less->found, less->of.tiles) : witness_new(chain, &a->on, found, a->tiles);
 }
 
 Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Program *program)
 {
-    Agree a = {.ran = false};
+    Agree a = {.ran = false}, *more = &a;
+    Less less;
     SmallFinding found;
 
     chain->executed = false;
@@ -659,9 +740,28 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
         say_not_executed(chain, program, "no code of it could be worked out to be tried");
         return NULL;
     }
-    if (agrees(&a, &found))
-        return a.ran ? (chain->executed = true, NULL) : check_large(&a, chain, source, program);
-    chain->executed = true;
-    say(chain, program, a.on.chain->def->outputs.data[found.output]->name, &found);
-    return witness_new(chain, &a.on, &found, a.tiles);
+    with_narrow_tiles(&less, chain, source, &a);
+    if (is_right(&less))
+        return chain->executed = true, NULL;
+    if ((less.differs && !agrees_there(&a, &less.of, &found)) || !agrees(&a, &found))
+        return differing(chain, program, &a, &less, &found);
+    if (a.ran && !less.differs)
+        return chain->executed = true, NULL;
+    if (!less.differs) {
+        Agree *narrow = arena_new_of(arena, Agree);
+
+        *narrow = less.of;
+        with_small_params(&less, chain, source, program, &a);
+        more = less.differs && narrow->most ? narrow : more; /* differs with large tiles, and small sizes: now with small tiles, and large sizes */
+    }
+    if (is_right(&less))
+        return chain->executed = true, NULL;
+    if (!agrees_with_more(more, &found))
+        return differing(chain, program, &a, &less, &found);
+    chain->executed = more->ran;
+    if (!more->ran && more->heavy)
+        say_passed_over(chain, program, less.differs ? &less.found : NULL);
+    else if (!more->ran && more->error)
+        say_not_executed(chain, program, more->error);
+    return NULL;
 }

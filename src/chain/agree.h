@@ -16,6 +16,10 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
  * of some choices that one. NULL: something is missing. */
 Chain *agree_chain_with(Arena *arena, const Chain *chain, const Source *source, int tiles);
 
+/* The text with smaller tiles, of as many letters, where code assigns their sizes; NULL: there is none, or numbers elsewhere may be
+ * one of them. */
+const Source *narrow_tiles(Arena *arena, const Source *source);
+
 /* What was found on a shape, in the arena of that. */
 Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *finding, int tiles);
 /* Whether the Kernels of another text, with the same definition, give what it says there; false as well where they cannot be

@@ -50,6 +50,7 @@ typedef struct Chain {
     bool keep_snapshots;
     bool edits;             /* edits for what is wrong are looked for, and tried (suggest.h) */
     bool executed;          /* Kernels and the definition beside them were, on small shapes (agree.h) */
+    double *work_left;      /* that other texts of a program may take to be executed, in multiply-adds; NULL: any */
 
     VEC(TensorType) types;  /* of tensors of which the definition says none: as they were compiled */
     Def *def;               /* NULL: code without a definition */

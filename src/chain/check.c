@@ -176,6 +176,8 @@ static void drop_unread(Chain *chain, const Source *source, const Program *progr
     arena_free(own);
 }
 
+static const double WORK_OF_EDITS = 1e9; /* multiply-adds, some 0.8 s */
+
 /* With what is found when Kernels are executed beside their definition. */
 static bool agree_again(Chain *chain, const Source *source, bool fragment)
 {
@@ -184,6 +186,8 @@ static bool agree_again(Chain *chain, const Source *source, bool fragment)
     chain_choose_schedules(chain, program);
     if (!check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment))
         return false;
+    if (chain->work_left && *chain->work_left <= 0) /* so much was tried that a check would take too long */
+        return true;
     drop_unread(chain, source, program);
     Arena *own = arena_new(arena_heap(chain->arena));
     agree_check(own, chain, source, program);
@@ -195,10 +199,13 @@ static bool agree_again(Chain *chain, const Source *source, bool fragment)
 static void suggest_differing(Chain *chain, const Source *source, const Program *program)
 {
     Arena *own = arena_new(arena_heap(chain->arena));
+    double left = WORK_OF_EDITS, *before = chain->work_left;
     Witness *witness = agree_check(own, chain, source, program);
 
+    chain->work_left = &left;
     if (witness)
         suggest_of(chain, source, program, agree_again, TW0523, witness);
+    chain->work_left = before;
     arena_free(own);
 }
 
@@ -231,8 +238,10 @@ static void say_differing(Chain *chain, const Source *source, const Program *pro
 bool chain_check(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = chain_parse(chain, source);
+    double left = WORK_OF_EDITS;
     bool right;
 
+    chain->work_left = &left;
     chain_choose_schedules(chain, program);
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
     if (right && !fragment)
@@ -242,5 +251,6 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
         say_differing(chain, source, program);
     drop_consequences(chain->diags);
     errors_first(chain);
+    chain->work_left = NULL;
     return right;
 }

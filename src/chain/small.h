@@ -22,7 +22,7 @@ typedef struct Small {
     LaunchShape shape;
     Tensor **inputs, **outputs;
     FillKind fill;
-    double work; /* elements and multiply-adds of the last run */
+    double work; /* of the last run, in multiply-adds */
 } Small;
 
 /* What is wrong with an output; text in the arena that it was asked for with. */
@@ -39,7 +39,7 @@ typedef struct SmallFinding {
 bool small_make(Small *t, const char **error);
 /* The tensor of the definition; NULL: it has none of that name. */
 Tensor *small_find(const Small *t, const char *name);
-/* Executes t->chain->tile; most: elements and multiply-adds; most_steps: operations, 0: any number. */
+/* Executes t->chain->tile; most: work, in multiply-adds; most_steps: operations, 0: any number. */
 bool small_run(Small *t, double most, int64_t most_steps, const char **error);
 /* Whether all outputs agree with the definition. */
 bool small_agrees(Small *t, Arena *arena, SmallFinding *finding);

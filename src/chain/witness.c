@@ -9,11 +9,10 @@
 
 #include <math.h>
 
-static const double ALL_WORK = 2.4e9;     /* elements and multiply-adds, of all tries: some 0.8 s */
-static const double WORK_OF_LETTER = 1000; /* as long as parsing and lowering one of a text take */
-static const double WORK_OF_ELEMENT = 4;  /* multiply-adds that an element takes as long as */
-static const double LONG_TRY = 1e6;       /* elements and multiply-adds of a try that is worth making shorter */
-static const double MOST_MORE = 4e6;      /* of a try, beside some times what the program itself took */
+static const double ALL_WORK = 1.3e9;      /* multiply-adds, of all tries: some 0.7 s */
+static const double WORK_OF_LETTER = 400; /* as long as parsing and lowering one of a text take */
+static const double LONG_TRY = 2e6;       /* of a try that is worth making shorter */
+static const double MOST_MORE = 8e6;      /* of a try, beside some times what the program itself took */
 enum { MOST_LONGER = 4, MOST_STEPS = 200000, FEW_ROUNDINGS = 8, FEW = 16, FEWEST_TRIES = 6 };
 
 struct Witness {
@@ -133,11 +132,6 @@ static void shrink(Witness *w)
             less = floor(0.6 * less);
 }
 
-static double price(const Witness *w)
-{
-    return w->on.work * WORK_OF_ELEMENT;
-}
-
 Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *finding, int tiles)
 {
     Witness *w = arena_new_of(on->arena, Witness);
@@ -147,7 +141,7 @@ Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *fi
     w->want = arena_array(on->arena, double *, n);
     w->allowed = arena_array(on->arena, double, n);
     shrink(w);
-    w->left = fmax(ALL_WORK, FEWEST_TRIES * price(w));
+    w->left = fmax(ALL_WORK, FEWEST_TRIES * w->on.work);
     return want_all(w) ? w : NULL;
 }
 
@@ -165,7 +159,7 @@ static bool runs(Witness *w, Arena *arena, const Source *source)
     own->def = w->on.chain->def; /* which is the same: the executor sees to it that tensors fit */
     on.chain = own;
     on.arena = arena;
-    w->left -= price(w);
+    w->left -= w->on.work;
     return small_run(&on, MOST_LONGER * w->on.work + MOST_MORE, MOST_STEPS, &error) && matches(w, &on);
 }
 

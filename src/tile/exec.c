@@ -221,12 +221,24 @@ static ExecStep done(bool ok)
     return ok ? STEP_ON : STEP_FAILED;
 }
 
+static double larger(double elements, const TileValue *v)
+{
+    return fmax(elements, (double)v->type.rows * v->type.cols);
+}
+
+/* In multiply-adds. Of a sum of rows, or of what is stored, the elements that are read count. */
 static double cost(const TileOp *op)
 {
-    const TileType *t = op->n_results ? &op->results[0]->type : NULL;
-    double elements = t ? (double)t->rows * t->cols : 1;
-    return op->kind == TILE_GEMM && op->n_args ? elements * (op->trans_a ? op->args[0]->type.rows : op->args[0]->type.cols)
-                                               : elements;
+    enum { OF_ELEMENT = 12 }; /* multiply-adds that take as long */
+    double made = 1, all;
+    for (int i = 0; i < op->n_results; i++)
+        made = larger(made, op->results[i]);
+    if (op->kind == TILE_GEMM && op->n_args)
+        return made * (op->trans_a ? op->args[0]->type.rows : op->args[0]->type.cols);
+    all = made;
+    for (int i = 0; op->n_regions == 0 && i < op->n_args; i++)
+        all = larger(all, op->args[i]);
+    return OF_ELEMENT * all;
 }
 
 static bool may_go_on(Exec *x, const TileOp *op)
@@ -236,7 +248,7 @@ static bool may_go_on(Exec *x, const TileOp *op)
     if (x->run->most_steps > 0 && x->steps > x->run->most_steps)
         return exec_fail(x, "is one too many: more than %lld operations were executed", (long long)x->run->most_steps);
     if (x->run->most == 0 || x->done <= x->run->most) return true;
-    return exec_fail(x, "is one too many: more than %g elements and multiply-adds were computed", x->run->most);
+    return exec_fail(x, "is one too many: it takes the work of more than %g multiply-adds", x->run->most);
 }
 
 static ExecStep make_step(Exec *x, const TileOp *op)

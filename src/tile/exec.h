@@ -172,7 +172,7 @@ typedef struct Exec {
     size_t room_a, room_b, room_integers;
     ExecRows scratch;
     Rng rng;
-    double done;        /* elements computed, and multiply-adds: run->most at most */
+    double done;        /* work: run->most at most */
     int64_t steps; /* operations executed */
     const char *error;
 } Exec;

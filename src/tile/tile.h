@@ -379,9 +379,9 @@ typedef struct TileRun {
     bool (*want_block)(void *user, int kernel, const int64_t *axes, int n_axes);
     void *user;
     uint64_t seed;               /* draws when asynchronous copies land and which role runs */
-    double most;                 /* elements that may be computed, and multiply-adds; 0: any number */
+    double most;                 /* work, in multiply-adds, of which an element takes some; 0: any */
     int64_t most_steps;          /* operations that may be executed; 0: any number */
-    double *work;                /* NULL, or elements and multiply-adds that were computed */
+    double *work;                /* NULL, or what was done */
 } TileRun;
 
 /* Runs all kernels in order on the CPU. fp32 arithmetic, values rounded to their

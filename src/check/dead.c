@@ -196,6 +196,33 @@ static const Stmt *replaces(const Block *body, const char *name)
     return NULL;
 }
 
+static bool is_name(const void *user, const Expr *e)
+{
+    (void)user;
+    return e->kind == EXPR_NAME;
+}
+
+static bool writes(const Stmt *s, const char *name)
+{
+    bool whole;
+    const char *to = s->kind == STMT_COMPUTE ? result_of(s, &whole) : s->kind == STMT_COPY && s->to_space == SPACE_REGISTER ? copy_dest(s) : NULL;
+    bool state = false;
+    for (int i = 0; i < s->n_with; i++)
+        state |= expr_mentions(s->with[i], name);
+    return state || (to && strcmp(to, name) == 0);
+}
+
+/* Whether nothing but this statement writes the tile: a number, which is the same whichever turn is the last. */
+static bool fills_alone(const Block *body, const Stmt *fill, const char *name)
+{
+    bool number = fill->op_known && op_info(fill->op)->class == OPC_FILL && fill->n_args == 2 && !expr_any(fill->args[1], is_name, NULL);
+    for (int i = 0; number && i < body->len; i++) {
+        const Stmt *s = body->data[i];
+        number = (s == fill || !writes(s, name)) && fills_alone(&s->body, fill, name) && fills_alone(&s->orelse, fill, name);
+    }
+    return number;
+}
+
 /* Whether it was said that only a loop writes it. */
 static bool said_unwritten(const Live *l, const char *name)
 {
@@ -225,7 +252,7 @@ static void say_lost(Live *l, const Stmt *s, const bool *after)
     l->losing = NULL;
     block(l, &s->body);
     const Stmt *by = l->losing ? replaces(&s->body, l->losing) : NULL;
-    if (by && !said_unwritten(l, l->losing)) {
+    if (by && !said_unwritten(l, l->losing) && !fills_alone(&s->body, by, l->losing)) {
         Diag *d = diag_add(l->c->late, TW0448, by->span, "'%s' is written anew in each iteration, and used behind the loop alone", l->losing);
         diag_note(l->c->late, d, "what all iterations give is summed up by `and accumulate`, or starts before the loop");
     }

@@ -55,6 +55,8 @@ int suggest_alike(const char *a, const char *b); /* letters that two names begin
 int suggest_line_start(const Suggester *s, int offset);
 int suggest_line_end(const Suggester *s, int offset); /* where its line stops */
 const char *suggest_indent(const Suggester *s, int offset); /* blanks before a statement */
+/* Of a Copy, the coordinate in whose value the diagnostic lies; NULL: in none. */
+const Coord *suggest_coordinate(const Suggester *s);
 Span suggest_before(const Suggester *s, const Stmt *stmt);  /* the start of its line */
 
 /* Where the `end` of a loop or condition stops; -1: it has none. */

@@ -424,6 +424,20 @@ static void note_names(void *user, const Stmt *stmt)
         str_printf(names, " %s ", stmt->name);
 }
 
+/* Behind it a Grid has all dimensions; what is assigned may be of its coordinates. */
+static const Stmt *last_declared(const Unit *unit)
+{
+    const Stmt *last = NULL;
+
+    for (int i = 0; unit && i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        bool declares = s->kind == STMT_INPUT || s->kind == STMT_OUTPUT || s->kind == STMT_PARAM || s->kind == STMT_LET;
+
+        last = declares ? s : last;
+    }
+    return last;
+}
+
 /* A kernel without a Grid, whose coordinates nothing declares. */
 bool propose_missing_grid(Suggester *s)
 {
@@ -432,7 +446,7 @@ bool propose_missing_grid(Suggester *s)
     Cuts cuts = cuts_of(s);
     s->stmt = at;
     Str grid = str_new(s->arena), known = str_new(s->arena);
-    const Stmt *last = cuts.tensors.len ? cuts.tensors.data[cuts.tensors.len - 1] : NULL;
+    const Stmt *last = last_declared(s->unit);
     int n = 0;
 
     if (!s->unit || s->unit->kind != UNIT_KERNEL || !last || !cuts.allocated.len || block_find(&s->unit->body, STMT_GRID, NULL))

@@ -828,15 +828,32 @@ bool propose_loose(Suggester *s)
     return known && suggest_edit(s, stmt->span, str_text(&text), "stage 1b works out how far");
 }
 
+/* `m = blockIdx.x`, of which nothing is made: what other languages have in place of a grid. */
+static const Stmt *block_by_number(const Suggester *s)
+{
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        const Expr *value = stmt->kind == STMT_ASSIGN ? stmt->value : NULL;
+        const char *text = value ? s->source->text + value->span.start : "";
+
+        if (strncmp(text, "blockIdx.", strlen("blockIdx.")) == 0 && !block_mentions(&s->unit->body, stmt->name))
+            return stmt;
+    }
+    return NULL;
+}
+
 /* A sketch's, behind the declarations: the dimensions of the first output, all but the
  * last or all. */
 static bool try_grid(Suggester *s, const Cuts *cuts, const Stmt *output, int last)
 {
+    const Stmt *by_number = block_by_number(s);
     Str text = str_new(s->arena);
 
     for (int i = last; i >= 0; i--)
         if (output->shape[i]->kind == EXPR_NAME)
             str_printf(&text, "%s%s", text.len ? ", " : "Grid over ", output->shape[i]->name);
+    if (by_number && text.len)
+        return suggest_edit(s, by_number->span, str_text(&text), "spread the output over blocks");
     output = cuts->tensors.data[cuts->tensors.len - 1];
     return text.len && suggest_edit(s, (Span){output->span.end, output->span.end},
                                     arena_printf(s->arena, "\n%s%s", suggest_indent(s, output->span.start),

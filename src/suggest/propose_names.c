@@ -117,13 +117,33 @@ static const char *ending_alike(const Names *names, const char *word)
     return NULL;
 }
 
+/* A coordinate counts tiles, or is what an element is looked up by: how many there are along a dimension is none. */
+static void drop_sizes(const Suggester *s, Names *names)
+{
+    Names sizes = {.arena = names->arena};
+    int kept = 0;
+
+    suggest_each(&s->unit->body, add_sizes, &sizes);
+    for (int i = 0; i < names->list.len; i++) {
+        bool size = false;
+        for (int k = 0; k < sizes.list.len; k++)
+            size |= strcmp(sizes.list.data[k], names->list.data[i]) == 0;
+        if (!size)
+            names->list.data[kept++] = names->list.data[i];
+    }
+    names->list.len = kept;
+}
+
 bool propose_nearest(Suggester *s)
 {
+    const Coord *coord = suggest_coordinate(s);
     Names names = names_of(s, add_names);
     Span word = word_at(s, s->diag->span.start);
     const char *text = text_of(s, word), *name;
     int len = word.end - word.start, most = len > 5 ? 2 : len > 1; /* of one letter any other is as near */
 
+    if (coord && coord->value->kind == EXPR_NAME)
+        drop_sizes(s, &names);
     name = word.end > word.start ? nearest(&names, text, most) : NULL;
     if (name && suggest_edit(s, word, name, meant(s, name)))
         return true;

@@ -42,7 +42,7 @@ bool propose_tile_size(Suggester *s)
     const char *name = word_at(s, s->diag->span.start);
     bool sizes = s->stmt && (s->stmt->kind == STMT_GRID || s->stmt->kind == STMT_ALLOCATE || s->stmt->kind == STMT_COPY || s->stmt->kind == STMT_FOR ||
                              s->stmt->kind == STMT_ASSIGN) && !expr_mentions(s->stmt->where, name);
-    bool fits = *name && sizes && s->unit->kind == UNIT_KERNEL && s->source->text[s->diag->span.start + (int)strlen(name)] != '.';
+    bool fits = *name && sizes && !suggest_coordinate(s) && s->unit->kind == UNIT_KERNEL && s->source->text[s->diag->span.start + (int)strlen(name)] != '.';
 
     for (size_t i = 0; fits && i < TW_COUNT(guesses); i++)
         if (insert(s, arena_printf(s->arena, "%s = %d", name, guesses[i]), arena_printf(s->arena, "%d is a guess", guesses[i])))

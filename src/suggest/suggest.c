@@ -566,6 +566,17 @@ Span suggest_before(const Suggester *s, const Stmt *stmt)
     return (Span){start, start};
 }
 
+const Coord *suggest_coordinate(const Suggester *s)
+{
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COPY && i < s->stmt->n_coords; i++) {
+        const Expr *value = s->stmt->coords[i].value;
+
+        if (value && value->span.start <= s->diag->span.start && s->diag->span.end <= value->span.end)
+            return &s->stmt->coords[i];
+    }
+    return NULL;
+}
+
 void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void *user)
 {
     for (int i = 0; i < block->len; i++) {

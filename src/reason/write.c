@@ -81,7 +81,7 @@ static Stmt *open_mask(Writer *w, const Tile *tile, double otherwise)
 
         if (!stmt_mentions(s, tile->name))
             continue;
-        bool in_place = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_MASK && plan_result(s) &&
+        bool in_place = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_MASK && s->where && plan_result(s) &&
                         strcmp(plan_result(s), tile->name) == 0 && plan_operand(w->plan, s->args[0]) == tile;
         return in_place && mask_value(w, s) == otherwise ? s : NULL;
     }

@@ -635,6 +635,12 @@ static void infer_define(Plan *plan, const Stmt *s)
     infer_result(plan, s, block ? block : row, col); /* rows and columns along one dimension: the block's, the loop's */
 }
 
+/* Of what is as large as its first operand, or as its rows or columns. */
+static bool takes_tile(OpClass class)
+{
+    return class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE || class == OPC_SOFTMAX || class == OPC_MASK || class == OPC_CAST;
+}
+
 static void infer_compute(Plan *plan, const Stmt *s)
 {
     const Tile *first = s->n_args > 0 ? plan_operand(plan, s->args[0]) : NULL;
@@ -642,6 +648,10 @@ static void infer_compute(Plan *plan, const Stmt *s)
 
     if (!s->op_known) {
         plan_fail(plan, TW0602, s->op_span, "there is no operation %s", s->op_name);
+        return;
+    }
+    if (!first && takes_tile(op_info(s->op)->class)) {
+        plan_fail(plan, TW0401, s->n_args ? s->args[0]->span : s->span, "%s takes a tile that was copied or computed before", s->op_name);
         return;
     }
     switch (op_info(s->op)->class) {

@@ -333,26 +333,6 @@ static bool try_lengths(Beside *b, Cuts *cuts, const Stmt *own)
     return false;
 }
 
-/* What lies beyond the end of a dimension, left out before it is summed up. */
-static bool try_ends(Beside *b, Cuts *cuts, const Stmt *own)
-{
-    bool sums = own->op_known && op_info(own->op)->class == OPC_ROW_REDUCE && own->n_args == 1 && own->args[0]->kind == EXPR_NAME;
-    const Stmt *tile = sums ? cuts_tile(cuts, own->args[0]->name, SPACE_REGISTER) : NULL;
-    const char *width = tile && tile->n_shape == 2 ? suggest_expr(b->s, tile->shape[1]) : NULL;
-
-    for (int i = 0; width && i < cuts->list.len; i++) {
-        const Cut *cut = &cuts->list.data[i];
-        const char *name = own->args[0]->name;
-        if (cut->coord && cut->size && strcmp(cut->size, width) == 0 &&
-            suggest_edit(b->s, suggest_before(b->s, own),
-                         arena_printf(b->s->arena, "%sCompute Mask %s where %s * %s + col(%s) < %s else %s\n", suggest_indent(b->s, own->span.start), name, cut->coord, width, name, cut->dim,
-                                      own->op == OP_ROW_MAX ? "-inf" : own->op == OP_ROW_MIN ? "inf" : "0"),
-                         "leave out what lies beyond the end"))
-            return true;
-    }
-    return false;
-}
-
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 static bool try_turns(Beside *b, const Block *block)
@@ -391,7 +371,7 @@ static bool try_as_defined(Vary *v)
             return true;
     Cuts cuts = cuts_of(s);
     for (int i = 0; i < b.computes.len; i++)
-        if (try_lengths(&b, &cuts, b.computes.data[i]) || try_ends(&b, &cuts, b.computes.data[i]))
+        if (try_lengths(&b, &cuts, b.computes.data[i]))
             return true;
     if (try_missing(&b))
         return true;

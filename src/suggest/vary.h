@@ -7,6 +7,8 @@
  *   propose_unread.c      an Input that is not read
  *   propose_pass.c        a whole loop that is missing
  *   propose_agree.c       what the definition says of the same thing
+ *   propose_lacking.c     steps of the definition's that are missing
+ *   propose_masked.c      conditions on elements that are missing
  *   propose_exprs.c       expressions: order, signs, bounds, names, numbers
  *   propose_changed.c     statements: another operation, operand or result, one more, one elsewhere
  */

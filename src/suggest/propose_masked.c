@@ -1,0 +1,219 @@
+/* propose_masked.c: Kernels that give something else than the Operator beside them for want of a condition on elements.
+ * Each change is executed beside the definition before it is suggested (vary.h).
+ *
+ *   Operator                                     Kernel
+ *     Index q over q_len from kv_len - q_len       Compute Mask S where j * BN + col(S) <= m * BM + row(S) + (kv_len - q_len)
+ *     Index k over kv_len                          Compute Softmax S with M and L
+ *     Compute Mask S where k <= q
+ *
+ *     Compute RowSum X and get s                   Compute Mask X where c * BN + col(X) < N else 0
+ *                                                  Compute RowSum X and accumulate s
+ */
+#include "suggest/vary.h"
+
+typedef struct Masking {
+    Vary *v;
+    Cuts *cuts;
+    const char *tile;
+    const Cut *row, *col; /* along which dimensions it lies; NULL: it is not known */
+    const Stmt *at;       /* the statement that reads it */
+    bool lost;            /* a place has no coordinate here */
+} Masking;
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+static const char *tile_begin(const Masking *m, const Cut *cut)
+{
+    bool simple = cut->coord[strspn(cut->coord, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+
+    return arena_printf(m->v->s->arena, simple ? "%s * %s" : "(%s) * %s", cut->coord, cut->size);
+}
+
+/* `j * BN + col(S)` */
+static const char *place(const Masking *m, const Cut *cut, const char *side)
+{
+    return arena_printf(m->v->s->arena, "%s + %s(%s)", tile_begin(m, cut), side, m->tile);
+}
+
+static const Cut *find_cut(const Masking *m, const char *dim)
+{
+    for (int i = 0; i < m->cuts->list.len; i++)
+        if (strcmp(m->cuts->list.data[i].dim, dim) == 0)
+            return &m->cuts->list.data[i];
+    return NULL;
+}
+
+/* A position of the definition's, where the elements of the tile lie; a name keeps its text among others. */
+static Expr *placed(void *user, const char *name)
+{
+    Masking *m = user;
+    Arena *arena = m->v->s->arena;
+    const Stmt *index = block_find(&m->v->definition->body, STMT_INDEX, name);
+    const char *from = index && index->value ? arena_printf(arena, " + (%s)", suggest_expr(m->v->s, index->value)) : "", *text = NULL;
+    const Cut *cut = index && index->over ? find_cut(m, index->over) : NULL;
+
+    if (!index && strcmp(name, "row") != 0 && strcmp(name, "col") != 0)
+        return NULL;
+    if (index ? m->row && strcmp(m->row->dim, index->over) == 0 : *name == 'r' && m->row)
+        text = place(m, m->row, "row");
+    else if (index ? m->col && strcmp(m->col->dim, index->over) == 0 : *name == 'c' && m->col)
+        text = place(m, m->col, "col");
+    else if (cut && cut->coord && (!cut->size || strcmp(cut->size, "1") == 0))
+        text = cut->coord; /* of the block */
+    m->lost |= !text;
+    return text ? expr_name(arena, arena_printf(arena, "%s%s", text, from)) : NULL;
+}
+
+/* ---- conditions ----------------------------------------------------------------------------------- */
+
+static bool try_mask(Masking *m, const char *where, const char *otherwise, const char *label)
+{
+    Suggester *s = m->v->s;
+    const char *text = arena_printf(s->arena, "%sCompute Mask %s where %s%s%s\n", suggest_indent(s, m->at->span.start), m->tile, where, otherwise ? " else " : "", otherwise ? otherwise : "");
+
+    return suggest_edit(s, suggest_before(s, m->at), text, label);
+}
+
+static const char *end_of(const Masking *m, const Cut *cut, const char *side)
+{
+    return arena_printf(m->v->s->arena, "%s < %s", place(m, cut, side), cut->dim);
+}
+
+/* The definition's condition, alone, and with the end of what the tile's rows reach over. */
+static bool try_condition(Masking *m, const Stmt *mask)
+{
+    Suggester *s = m->v->s;
+    bool code = m->row || m->col;
+    static const char label[] = "without what the Operator leaves out";
+    const char *where, *otherwise = mask->otherwise ? suggest_expr(s, mask->otherwise) : NULL;
+
+    m->lost = false;
+    where = suggest_expr(s, code ? expr_subst(s->arena, mask->where, placed, m) : mask->where);
+    return !m->lost && (try_mask(m, where, otherwise, label) || (m->col && try_mask(m, arena_printf(s->arena, "%s and %s", where, end_of(m, m->col, "col")), otherwise, label)));
+}
+
+static bool try_masks_of(Masking *m, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool mask = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_MASK && s->where;
+
+        if ((mask && try_condition(m, s)) || try_masks_of(m, &s->body) || try_masks_of(m, &s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------------- */
+
+static const char *neutral(OpId op)
+{
+    switch (op_info(op)->class) {
+    case OPC_SOFTMAX: return "-inf";
+    case OPC_ROW_REDUCE:
+    case OPC_COL_REDUCE: return op == OP_ROW_MAX || op == OP_COL_MAX ? "-inf" : op == OP_ROW_MIN ? "inf" : "0";
+    case OPC_ELEMENT:
+    case OPC_GEMM:
+    case OPC_MASK:
+    case OPC_FILL:
+    case OPC_CAST:
+    case OPC_DEFINE:
+    case OPC_GROUP_REDUCE:
+    case OPC_REARRANGE:
+    case OPC_SELECT: return NULL;
+    }
+    return NULL;
+}
+
+/* What lies beyond the end of a dimension, left out before it is reduced. */
+static bool try_end(Masking *m)
+{
+    const Stmt *s = m->at;
+    const char *beyond = s->kind == STMT_COMPUTE && s->op_known && s->n_args == 1 ? neutral(s->op) : NULL;
+    bool columns = beyond && op_info(s->op)->class == OPC_COL_REDUCE;
+    const Cut *cut = columns ? m->row : m->col;
+
+    return beyond && cut && try_mask(m, end_of(m, cut, columns ? "row" : "col"), beyond, "leave out what lies beyond the end");
+}
+
+/* ---- every tile -------------------------------------------------------------------------------------- */
+
+typedef bool TryHere(Masking *m);
+
+static bool try_conditions(Masking *m)
+{
+    return try_masks_of(m, &m->v->definition->body);
+}
+
+static const Stmt *allocated(const Vary *v, const char *tile)
+{
+    for (int i = 0; i < v->all.len; i++)
+        if (v->all.data[i]->kind == STMT_ALLOCATE && v->all.data[i]->space == SPACE_REGISTER && strcmp(v->all.data[i]->name, tile) == 0)
+            return v->all.data[i];
+    return NULL;
+}
+
+/* Along each pair of dimensions that are cut into tiles of its sizes; of a sketch, whose tiles have none, along any. */
+static bool try_along(Masking *m, TryHere *try)
+{
+    const Stmt *tile = allocated(m->v, m->tile);
+    const char *rows = tile && tile->n_shape == 2 ? suggest_expr(m->v->s, tile->shape[0]) : NULL, *cols = rows ? suggest_expr(m->v->s, tile->shape[1]) : NULL;
+    const Cuts *cuts = m->cuts;
+
+    m->row = m->col = NULL;
+    if (!cuts->allocated.len)
+        return try(m);
+    for (int i = -1; rows && i < cuts->list.len; i++)
+        for (int k = -1; k < cuts->list.len; k++) {
+            const Cut *row = i < 0 ? NULL : &cuts->list.data[i], *col = k < 0 ? NULL : &cuts->list.data[k];
+            bool fits = (!row || (row->coord && row->size && strcmp(row->size, rows) == 0)) && (!col || (col->coord && col->size && strcmp(col->size, cols) == 0));
+
+            m->row = row;
+            m->col = col;
+            if (fits && (row || col) && row != col && try(m))
+                return true;
+        }
+    return false;
+}
+
+static bool reads(const Stmt *s, const char *tile)
+{
+    bool stores = s->kind == STMT_COPY && s->space == SPACE_REGISTER && strcmp(copy_tile(s), tile) == 0;
+
+    return !s->listed && (stores || (s->kind == STMT_COMPUTE && vary_takes(s, tile)));
+}
+
+/* In front of what reads a tile. */
+static bool try_tiles(Vary *v, TryHere *try)
+{
+    const Stmt *said = v->s->stmt;
+    Masking m = {.v = v};
+
+    v->s->stmt = NULL; /* all Copies count, that at hand as well */
+    Cuts cuts = cuts_of(v->s);
+    v->s->stmt = said;
+    m.cuts = &cuts;
+    for (int i = 0; i < v->tiles.len; i++)
+        for (int k = v->all.len - 1; k >= 0; k--) {
+            m.tile = v->tiles.data[i];
+            m.at = v->all.data[k];
+            if (reads(m.at, m.tile) && try_along(&m, try))
+                return true;
+        }
+    return false;
+}
+
+static bool try_missing_masks(Vary *v)
+{
+    return try_tiles(v, try_conditions);
+}
+
+static bool try_missing_ends(Vary *v)
+{
+    return try_tiles(v, try_end);
+}
+
+bool propose_missing_mask(Suggester *s)
+{
+    return vary_each(s, try_missing_ends) || vary_each(s, try_missing_masks);
+}

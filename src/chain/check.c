@@ -195,15 +195,15 @@ static bool agree_again(Chain *chain, const Source *source, bool fragment)
     return true;
 }
 
-/* Of Kernels that give something else than their definition. */
-static void suggest_differing(Chain *chain, const Source *source, const Program *program)
+/* Of Kernels that give something else than their definition; mended: there is an edit behind which they do not. */
+static void suggest_differing(Chain *chain, const Source *source, const Program *program, bool mended)
 {
     Arena *own = arena_new(arena_heap(chain->arena));
     double left = WORK_OF_EDITS, *before = chain->work_left;
     Witness *witness = agree_check(own, chain, source, program);
 
     chain->work_left = &left;
-    if (witness)
+    if (witness && !mended)
         suggest_of(chain, source, program, agree_again, TW0523, witness);
     chain->work_left = before;
     arena_free(own);
@@ -219,7 +219,7 @@ static bool has_edit(const Diags *diags)
 }
 
 /* What is said of parts that are not read, without an edit, is less than what executing both says. */
-static void say_differing(Chain *chain, const Source *source, const Program *program)
+static void say_differing(Chain *chain, const Source *source, const Program *program, bool mended)
 {
     Diags *diags = chain->diags;
     int n = diags->list.len;
@@ -230,7 +230,7 @@ static void say_differing(Chain *chain, const Source *source, const Program *pro
         n = unread[i].code == TW0414 && !unread[i].fix.text ? n : 0;
     }
     diags->list.len = n ? 0 : diags->list.len;
-    suggest_differing(chain, source, program);
+    suggest_differing(chain, source, program, mended);
     for (int i = 0; i < n && !has_edit(diags); i++)
         vec_push(chain->arena, &diags->list, unread[i]);
 }
@@ -239,16 +239,16 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = chain_parse(chain, source);
     double left = WORK_OF_EDITS;
-    bool right;
+    bool right, mended;
 
     chain->work_left = &left;
     chain_choose_schedules(chain, program);
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
     if (right && !fragment)
         drop_unread(chain, source, program);
-    suggest_all(chain, source, program, check_again, fragment || !program_unit(program, UNIT_OPERATOR) || !program_unit(program, UNIT_KERNEL) ? NULL : agree_again, fragment);
+    mended = suggest_all(chain, source, program, check_again, fragment || !program_unit(program, UNIT_OPERATOR) || !program_unit(program, UNIT_KERNEL) ? NULL : agree_again, fragment);
     if (right && !fragment)
-        say_differing(chain, source, program);
+        say_differing(chain, source, program, mended);
     drop_consequences(chain->diags);
     errors_first(chain);
     chain->work_left = NULL;

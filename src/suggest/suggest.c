@@ -78,7 +78,7 @@ static const Row TABLE[] = {
     {TW0433, {propose_whole_tiles, propose_assigned, propose_padded}},
     {TW0434, {propose_types, propose_type}},
     {TW0440, {propose_own_state, propose_own_accumulator, propose_each_turn, propose_prologue, propose_maker, propose_other_tile, propose_other_input, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
-    {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_divisor, propose_both_products, propose_new_operand, propose_other_sum, propose_instead, propose_removal}},
+    {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_divisor, propose_taken, propose_both_products, propose_new_operand, propose_other_sum, propose_instead, propose_removal}},
     {TW0444, {propose_before_the_softmax, propose_removal}},
     {TW0445, {propose_behind_the_loop, propose_divided_behind}},
     {TW0447, {propose_state}},
@@ -97,7 +97,7 @@ static const Row TABLE[] = {
     {TW0521, {propose_as_defined}},
     {TW0523, {propose_else_zero, propose_unused_result, propose_unread_input, propose_whole_counts, propose_missing_pass, propose_last_tile, propose_defined_number, propose_lacking_coordinates, propose_lacking_op, propose_agreement, propose_lacking_at_store, propose_missing_mask, propose_likely_exprs, propose_more_turns, propose_missing_stmt, propose_changed_stmt, propose_exchanged_operands, propose_lost_pass, propose_lacking_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
     {TW0601, {propose_grid}},
-    {TW0602, {propose_cut_in_grid, propose_nearest, propose_copied_dimension, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
+    {TW0602, {propose_made, propose_cut_in_grid, propose_nearest, propose_copied_dimension, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
     {TW0604, {propose_own_name}},
     {TW0605, {propose_number}},
@@ -689,18 +689,34 @@ static bool is_of_a_tile(DiagCode code)
     return code == TW0322 || code == TW0323 || code == TW0402 || code == TW0413 || code == TW0440;
 }
 
+/* Of a name that nothing makes: a nearly equal one, or the step that lacks. */
+static bool made_or_meant(Suggester *s)
+{
+    bool found;
+
+    s->strict = true;
+    s->tries = 1;
+    found = propose_nearest(s);
+    s->strict = false;
+    return found || propose_maker(s) || propose_made(s);
+}
+
 /* What leaves both alike, before what mends the place alone. */
 static bool tile_that_agrees(Suggester *s, Fix rule)
 {
     bool found;
 
-    if (!s->agrees || s->stage != s->agrees || !is_of_a_tile(s->diag->code))
+    if (!s->agrees || s->stage != s->agrees)
+        return false;
+    if (s->diag->code == TW0401)
+        return made_or_meant(s);
+    if (!is_of_a_tile(s->diag->code))
         return false;
     s->strict = true;
     s->tries = 1;
     found = holds(s, rule);
     s->strict = false;
-    return found || (s->diag->code == TW0440 && propose_maker(s)) || propose_other_tile(s);
+    return found || (s->diag->code == TW0440 && (propose_maker(s) || propose_made(s))) || propose_other_tile(s);
 }
 
 /* The rule's edit, or another that so many tries find. Returns how many they were. */
@@ -882,7 +898,7 @@ static void drop_other_edits(Suggester *s)
     diags->list.len = kept;
 }
 
-void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment)
+bool suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment)
 {
     Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
                    .agrees = agrees, .fragment = fragment};
@@ -892,7 +908,7 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
     if (chain->edits && source->len > LONGEST_SOURCE)
         shorten(&s);
     if (!chain->edits || source->len > LONGEST_SOURCE || chain->diags->full)
-        return;
+        return false;
     if ((int64_t)source->len * left > text) /* each try reads all of it */
         left = text / (int)source->len;
     for (int i = 0; i < chain->diags->list.len && left > 0; i++) {
@@ -903,17 +919,19 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
             left -= suggest_best(&s, most);
         if (s.all || (tiles && s.diag->fix.text && s.left == 0)) { /* the others came of it */
             drop_others(&s);
-            return;
+            return false;
         }
         if (s.alone && s.diag->fix.text) {
             drop_other_edits(&s);
-            break;
+            drop_repeats(&s);
+            return true;
         }
         s.alone = false;
         if (!s.diag->fix.text)
             left -= suggest_best_setting(&s, most);
     }
     drop_repeats(&s);
+    return false;
 }
 
 void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code, Witness *witness)

@@ -18,8 +18,9 @@
 typedef bool SuggestStage(Chain *chain, const Source *source, bool fragment);
 
 /* Tries the edits that diagnostics of the source have by a rule, and suggests others where there is none, or no good one.
- * What is right for `agrees` (NULL: there is none) as well goes before what is so for `stage` alone. */
-void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment);
+ * What is right for `agrees` (NULL: there is none) as well goes before what is so for `stage` alone. Returns whether one edit
+ * leaves a program that agrees with its definition, and nothing to say of it. */
+bool suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment);
 
 /* Likewise of one code alone, which another stage said. */
 void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code, Witness *witness);

@@ -165,6 +165,19 @@ static bool try_mean_of_tiles(Beside *b, const Stmt *mean)
     return false;
 }
 
+/* What the parts of a sum are added to, `Add m, part`; the sum itself, where they are to nothing. */
+static const char *whole_of(const Beside *b, const char *part)
+{
+    for (int i = 0; i < b->computes.len; i++) {
+        const Stmt *s = b->computes.data[i];
+        bool adds = s->op_known && s->op == OP_ADD && s->n_args == 2 && expr_is_name(s->args[1], part);
+
+        if (adds && expr_is_name(compute_result(s), expr_base_name(s->args[0])))
+            return expr_base_name(s->args[0]);
+    }
+    return part;
+}
+
 /* A sum of rows where the definition takes their mean. */
 static bool try_means(Beside *b)
 {
@@ -182,6 +195,7 @@ static bool try_means(Beside *b)
         const Stmt *sum = b->computes.data[i];
         const char *name = sum->op_known && sum->op == OP_ROW_SUM ? expr_base_name(compute_result(sum)) : NULL;
         int at = name ? behind_loops(b, sum) : -1;
+        name = name ? whole_of(b, name) : NULL;
         for (int k = 0; at >= 0 && k < b->definition->body.len; k++) {
             const Stmt *input = b->definition->body.data[k];
             const Expr *last = input->kind == STMT_INPUT && input->n_shape ? input->shape[input->n_shape - 1] : NULL;

@@ -174,6 +174,18 @@ static void note_result(void *user, const Stmt *stmt)
         before->last = compute_result(stmt);
 }
 
+/* `Cast bf16, S`, as languages write it that convert by a type's name. */
+bool propose_type_behind(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_CAST && s->stmt->n_args == 2 ? s->stmt : NULL;
+    DType type;
+
+    if (!stmt || stmt->args[0]->kind != EXPR_NAME || !dtype_parse(stmt->args[0]->name, &type))
+        return false;
+    Span both = {stmt->args[0]->span.start, stmt->args[1]->span.end}, tile = stmt->args[1]->span;
+    return suggest_edit(s, both, arena_printf(s->arena, "%.*s, %s", tile.end - tile.start, s->source->text + tile.start, dtype_name(type)), "the type stands behind what is cast");
+}
+
 /* `Mask S, j <= i, -inf`, `Mask S with M`: the condition stands behind `where`, the value behind `else`. What is masked,
  * where it is not said, is what was computed last. */
 bool propose_condition(Suggester *s)

@@ -28,7 +28,7 @@ static const Row TABLE[] = {
     {TW0231, {propose_own_output, propose_bound, propose_removal}},
     {TW0232, {propose_no_loop, propose_without_space, propose_removal}},
     {TW0233, {propose_einsum, propose_formula_of_function, propose_notation, propose_over_rows, propose_rounding, propose_bound, propose_moved_define, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_sorted, propose_nothing, propose_compound, propose_nearest, propose_joined, propose_transposed, propose_running_sum, propose_reduction, propose_form}},
-    {TW0234, {propose_operand, propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
+    {TW0234, {propose_type_behind, propose_operand, propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
     {TW0235, {propose_only_place, propose_notation, propose_not_dimension, propose_bound, propose_masked, propose_split_operand, propose_computed, propose_form, propose_formula, propose_compound, propose_multiply}},
     {TW0236, {propose_form, propose_own_output, propose_to_output, propose_own_name}},
     {TW0237, {propose_result}},

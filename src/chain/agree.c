@@ -1,7 +1,7 @@
 /* agree.c: whether Kernels compute what the Operator beside them says, tried on a small shape.
  *
  * The checker knows shapes, memory and states; whether a factor is missing, an entry is taken of another
- * head or a mean is not divided shows when both are executed. So they are, on four shapes that are as small
+ * head or a mean is not divided shows when both are executed. So they are, on five shapes that are as small
  * as the tiles allow. Of a sketch, code with small tiles is worked out.
  *
  *   shape     what blocks share        what loops stream         all else
@@ -9,6 +9,7 @@
  *   tiles     a tile and some more     a tile and some more      few
  *   turns     a part of a tile         five tiles and some more, or two, few
  *   part      two, three, ...          a part of a tile         few
+ *   long      a tile and some more     a part of a tile         one
  *
  * Then on few entries again, of numbers with a mean, scores far below 0, and numbers as small as an epsilon.
  *
@@ -43,7 +44,7 @@ typedef struct Limits {
     int64_t steps;   /* operations */
 } Limits;
 
-static const Limits LITTLE = {4e7, 6e6, 2e5, 4e5, 100000};
+static const Limits LITTLE = {6e7, 6e6, 2e5, 4e5, 100000};
 static const Limits MORE = {2e8, 2e7, 4e6, 6e6, 300000}; /* where some size alone is beyond that */
 static const Limits MUCH = {1.5e9, 1e8, 2e7, 3e7, 1000000}; /* once, where sizes are compiled in: less than a second */
 static const double BOUND = 4;           /* twice that of verification: what is wrong is so by more, ... */
@@ -298,12 +299,13 @@ typedef struct Attempt {
 } Attempt;
 
 /* Of each row the first that the definition takes, and that is little work. */
-enum { SHAPES = 6, TRIES = 9 };
+enum { SHAPES = 7, TRIES = 9 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
     {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
     {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
     {{FEW, PART, 2}, {FEW, PART, 1}},
+    {{RAGGED, PART, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
 
@@ -312,7 +314,7 @@ enum { LARGE_TRIES = 3 };
 static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE, WHOLE, 1}};
 
 /* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not. */
-static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
+static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
 static int tiled_size(const Agree *a, Form form, int extent, int k)

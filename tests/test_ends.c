@@ -8,14 +8,14 @@
 #include "pass/decide.h"
 #include "pass/passes.h"
 
-enum { HEADS = 3, ROWS = 100, KEYS = 260, WIDTH = 16 };
+enum { HEADS = 3, ROWS = 100, KEYS = 260 };
 
 static const char HEAD[] =
     "program flow\n"
     "dim q in 0..2147483647\n"
     "dim n in 0..2147483647\n"
-    "tensor Q (_ = 3, q, _ = 16) bf16 in\n"
-    "tensor K (n, _ = 16) bf16 in\n"
+    "tensor Q (_ = 3, q, _ = 256) bf16 in\n"
+    "tensor K (n, _ = 256) bf16 in\n"
     "tensor Seg (n) int32 in\n"
     "tensor Far (n) int64 in\n"
     "tensor Keep (n, n) int32 in\n"
@@ -23,10 +23,10 @@ static const char HEAD[] =
     "tensor Y (_ = 3, q, _ = 1) fp32 out\n"
     "\n"
     "kernel flow grid(m: ceil(q / 32), h: 3) warps 2 {\n"
-    "  %Q = load Q[h, m * 32 : rows, 0 : cols] : shared bf16<32x16>\n"
+    "  %Q = load Q[h, m * 32 : rows, 0 : cols] : shared bf16<32x256>\n"
     "  %L0 = fill 0 : fp32<32x1>\n"
     "  %L = for j = 0:ceil(n / 16) carry (%L1 = %L0) {\n"
-    "    %K = load K[j * 16 : rows, 0 : cols] : shared bf16<16x16>\n"
+    "    %K = load K[j * 16 : rows, 0 : cols] : shared bf16<16x256>\n"
     "    %S = gemm %Q, %K.T : fp32<32x16>\n"
     "    %0 = fill 0 : fp32<1x1>\n"
     "    %1 = fill 1 : fp32<1x1>\n";

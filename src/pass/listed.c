@@ -135,23 +135,13 @@ bool listed_is_cheap(const Listing *x)
 
 /* ---- which loops ------------------------------------------------------------------------------------------------- */
 
-static bool names(const TileOp *op, const AffSym *sym)
-{
-    const Aff *all[] = {op->where, op->lo, op->hi, op->until, op->cond, op->unless, op->index};
-    for (size_t i = 0; i < TW_COUNT(all); i++)
-        if (all[i] && aff_uses(all[i], sym)) return true;
-    for (int d = 0; op->coords && d < op->tensor->rank; d++)
-        if (aff_uses(op->coords[d], sym)) return true;
-    return false;
-}
-
 /* Whether an element of a tensor may stand in place of the counter: where tiles come from, and for their elements. */
 static bool may_look_up(const TileBlock *body, const AffSym *counter)
 {
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
         bool looks = op->kind == TILE_LOAD || op->kind == TILE_GATHER || op->kind == TILE_INDEX || op->kind == TILE_MASK;
-        if (!looks && names(op, counter)) return false;
+        if (!looks && rw_names(op, counter)) return false;
         for (int r = 0; r < op->n_regions; r++)
             if (!may_look_up(op->regions[r], counter)) return false;
     }

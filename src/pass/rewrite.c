@@ -301,6 +301,16 @@ bool rw_uses_grid(const TileKernel *kernel, const Aff *a)
     return false;
 }
 
+bool rw_names(const TileOp *op, const AffSym *sym)
+{
+    const Aff *all[] = {op->where, op->lo, op->hi, op->until, op->cond, op->unless, op->index};
+    for (size_t i = 0; i < TW_COUNT(all); i++)
+        if (all[i] && aff_uses(all[i], sym)) return true;
+    for (int d = 0; op->coords && d < op->tensor->rank; d++)
+        if (aff_uses(op->coords[d], sym)) return true;
+    return false;
+}
+
 void rw_substitute(TileProgram *program, TileBlock *block, const AffSym *sym, const Aff *by)
 {
     AffCtx *aff = program->aff;

@@ -67,6 +67,8 @@ void rw_give(TileBlock *scope, const TileOp *op, TileValue *const *values);
 /* The first region's operations stand in place of block[at], what it yields for its results. */
 void rw_inline(TileProgram *program, TileBlock *scope, TileBlock *block, int at);
 
+/* Whether an expression of the operation, its regions aside, has the symbol. */
+bool rw_names(const TileOp *op, const AffSym *sym);
 /* In all expressions of a block, those of its regions included, `by` in place of sym. */
 void rw_substitute(TileProgram *program, TileBlock *block, const AffSym *sym, const Aff *by);
 void rw_remove(TileBlock *block, const TileOp *op); /* which stands in the block itself */

@@ -170,11 +170,7 @@ static int choose_unroll(const Turn *t)
 
 static bool names(const TileOp *op, const AffSym *sym)
 {
-    const Aff *all[] = {op->where, op->lo, op->hi, op->until, op->cond, op->unless, op->index};
-    for (size_t i = 0; i < TW_COUNT(all); i++)
-        if (all[i] && aff_uses(all[i], sym)) return true;
-    for (int d = 0; op->coords && d < op->tensor->rank; d++)
-        if (aff_uses(op->coords[d], sym)) return true;
+    if (rw_names(op, sym)) return true;
     for (int k = 0; k < op->n_regions; k++)
         for (int i = 0; i < op->regions[k]->ops.len; i++)
             if (names(op->regions[k]->ops.data[i], sym)) return true;

@@ -74,7 +74,7 @@ void an_leave(Emitter *e, const LaneNumbers *kept)
 void an_behind_loop(Emitter *e, const char *counter)
 {
     const char *zero = an_zero(e, counter), *block = em_new(e, REG_R);
-    memset(&e->memos, 0, sizeof e->memos);
+    e->memos = mo_new(e->arena);
     memset(&e->lanes, 0, sizeof e->lanes);
     memset(e->base, 0, (size_t)e->program->tensors.len * sizeof *e->base);
     memset(e->stride, 0, (size_t)e->program->tensors.len * sizeof *e->stride);
@@ -85,7 +85,7 @@ void an_behind_loop(Emitter *e, const char *counter)
 
 Known an_known(const Emitter *e)
 {
-    return (Known){.part = e->part.number, .syms = e->syms, .n_syms = e->n_syms, .memos = mo_copy(e->arena, &e->memos), .lanes = e->lanes};
+    return (Known){.part = e->part.number, .syms = e->syms, .n_syms = e->n_syms, .memos = e->memos, .lanes = e->lanes};
 }
 
 void an_forget(Emitter *e, const Known *known)
@@ -133,7 +133,7 @@ static void copy_known(Emitter *e)
     Memo *syms = arena_array(e->arena, Memo, e->n_syms);
     memcpy(syms, e->syms, (size_t)e->n_syms * sizeof *syms);
     e->syms = syms;
-    e->memos = mo_copy(e->arena, &e->memos);
+    e->memos = mo_copy(e->arena, e->memos);
     LaneSyms lanes = {0};
     for (int i = 0; i < e->lanes.len; i++) vec_push(e->arena, &lanes, e->lanes.data[i]);
     e->lanes = lanes;
@@ -141,8 +141,8 @@ static void copy_known(Emitter *e)
 
 static void forget_sizes(Emitter *e)
 {
-    for (int i = 0; i < e->memos.list.len; i++) {
-        Memo *memo = &e->memos.list.data[i];
+    for (int i = 0; i < e->memos->list.len; i++) {
+        Memo *memo = &e->memos->list.data[i];
         memo->valid = memo->valid && !aff_uses_kind(memo->of, AFF_DIM);
     }
 }

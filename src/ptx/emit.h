@@ -86,7 +86,7 @@ typedef struct Known {    /* in registers, before a block */
     int part;
     Memo *syms;
     int n_syms;
-    Memos memos;
+    Memos *memos;
     LaneSyms lanes;
 } Known;
 
@@ -116,7 +116,7 @@ typedef struct Emitter {
     int spare;                  /* frags of saved values used */
     VEC(Str) scopes;
     int scopes_closed;          /* so many, from the outermost, have storage: of those that are open and those that were */
-    Memos memos;
+    Memos *memos;
     Memo *syms;                 /* by AffSym id */
     int n_syms;
     Frag *frags;                /* by tile value id */
@@ -187,7 +187,8 @@ void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINT
 /* memo.c: NULL where there is none that counts */
 Memo *mo_find(const Memos *memos, MemoKind kind, const Aff *a);
 void mo_put(Arena *arena, Memos *memos, Memo memo);
-Memos mo_copy(Arena *arena, const Memos *memos);
+Memos *mo_new(Arena *arena);
+Memos *mo_copy(Arena *arena, const Memos *memos);
 void mo_forget_above(Memos *memos, int level);
 
 /* index.c: integer expressions */

@@ -44,7 +44,7 @@ int ix_level(const Emitter *e, const Aff *a)
     if (!a || a->kind == AFF_CONST || a->kind == AFF_POISON) return 0;
     if (a->kind == AFF_SYM)
         return a->sym->id < e->n_syms && e->syms[a->sym->id].valid ? e->syms[a->sym->id].level : 0;
-    const Memo *read = a->kind == AFF_AT ? mo_find(&e->memos, MEMO_VALUE, a) : NULL;
+    const Memo *read = a->kind == AFF_AT ? mo_find(e->memos, MEMO_VALUE, a) : NULL;
     if (read) return read->level;
     int left = ix_level(e, a->a), right = ix_level(e, a->b);
     return left > right ? left : right;
@@ -59,12 +59,12 @@ static MemoKind kind_of(const Emitter *e, MemoKind kind, const Aff *a)
 /* NULL: it is in no register. */
 static Memo *memo_of(const Emitter *e, MemoKind kind, const Aff *a)
 {
-    return mo_find(&e->memos, kind_of(e, kind, a), a);
+    return mo_find(e->memos, kind_of(e, kind, a), a);
 }
 
 static void remember(Emitter *e, MemoKind kind, const Aff *a, int reg, int level)
 {
-    mo_put(e->arena, &e->memos, (Memo){reg, level > e->floor ? level : e->floor, true, a, kind_of(e, kind, a)});
+    mo_put(e->arena, e->memos, (Memo){reg, level > e->floor ? level : e->floor, true, a, kind_of(e, kind, a)});
 }
 
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level)

@@ -452,6 +452,7 @@ static void emit(void *user)
     Emitter *e = arena_new_of(arena, Emitter);
     *e = (Emitter){.arena = arena, .program = program, .kernel = kernel, .abi = job->abi,
                    .target = job->target, .diags = job->diags, .aligned = job->aligned};
+    e->memos = mo_new(arena);
     e->n_syms = aff_sym_count(program->aff);
     e->syms = arena_array(arena, Memo, e->n_syms);
     e->frags = arena_array(arena, Frag, kernel->next_value + SPARE_FRAGS);

@@ -43,11 +43,16 @@ void mo_put(Arena *arena, Memos *memos, Memo memo)
     memos->list.data[memos->slots[slot] - 1] = memo;
 }
 
-Memos mo_copy(Arena *arena, const Memos *memos)
+Memos *mo_new(Arena *arena)
 {
-    Memos copy = {0};
+    return arena_new_of(arena, Memos);
+}
+
+Memos *mo_copy(Arena *arena, const Memos *memos)
+{
+    Memos *copy = mo_new(arena);
     for (int i = 0; i < memos->list.len; i++)
-        if (memos->list.data[i].valid) mo_put(arena, &copy, memos->list.data[i]);
+        if (memos->list.data[i].valid) mo_put(arena, copy, memos->list.data[i]);
     return copy;
 }
 

@@ -229,10 +229,10 @@ static int kernel_number(const Emitter *e)
  * out here, and kept no longer: copiers have few registers. */
 static void tell(Emitter *e, HandOut *h)
 {
-    Memos memos = e->memos;
+    Memos *memos = e->memos;
     Memo *syms = e->syms;
     int n_syms = e->n_syms;
-    memset(&e->memos, 0, sizeof e->memos);
+    e->memos = mo_new(e->arena);
     e->syms = arena_array(e->arena, Memo, n_syms);
     kn_dimensions(e);
     em(e, "setp.ge.s32 %s, %s, %s;", h->none, h->number, h->count);

@@ -202,7 +202,7 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     Str before;
     memset(&e->scopes, 0, sizeof e->scopes);
     e->scopes_closed = 0;
-    memset(&e->memos, 0, sizeof e->memos);
+    e->memos = mo_new(e->arena);
     memset(&e->lanes, 0, sizeof e->lanes);
     e->n_syms = aff_sym_count(e->program->aff);
     e->syms = arena_array(e->arena, Memo, e->n_syms);

@@ -53,7 +53,7 @@ void em_close(Emitter *e)
     e->scopes.len--;
     int level = em_level(e);
     str_addn(&e->scopes.data[level], inner->data, inner->len);
-    mo_forget_above(&e->memos, level);
+    mo_forget_above(e->memos, level);
 }
 
 int em_reg(Emitter *e, RegClass c)

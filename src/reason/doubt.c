@@ -76,9 +76,9 @@ static int most_in_loop(const Steps *steps, bool in_loop, bool (*is_one)(const S
     return here > most ? here : most;
 }
 
-int plan_products(const Steps *steps)
+int plan_products(const Plan *plan)
 {
-    return most_in_loop(steps, false, is_product);
+    return plan->counts.products;
 }
 
 /* Products in all loops. */
@@ -154,8 +154,8 @@ static int bytes_registers(const Plan *plan, Habits habits)
  * loop, of another one behind it, or beside several outputs; and so do those of elements that a mask reads. */
 static int early_registers(const Plan *plan, const Choice *c, Habits habits)
 {
-    int products = plan_products(&plan->steps), loaded = loaded_registers(plan, c);
-    bool many = all_products(&plan->steps, false) > products || (loaded > 0 && outputs_of(plan) > 1);
+    int products = plan_products(plan), loaded = loaded_registers(plan, c);
+    bool many = plan->counts.all_products > products || (loaded > 0 && outputs_of(plan) > 1);
 
     if (plan->options->target->has_cp_async)
         return products > 3 ? (outputs_of(plan) > 1 ? products - 2 : 1) * PRODUCT_REGS : 0;
@@ -177,9 +177,9 @@ static int output_registers(const Plan *plan, const Choice *c)
 /* Of three products in a turn and as many outputs, one is made behind that loop, with addresses that ptxas keeps over it. */
 static int behind_registers(const Plan *plan)
 {
-    int products = plan_products(&plan->steps);
+    int products = plan_products(plan);
 
-    return plan->options->target->has_cp_async && outputs_of(plan) > 2 && products > 2 && all_products(&plan->steps, false) > products ? BEHIND_REGS : 0;
+    return plan->options->target->has_cp_async && outputs_of(plan) > 2 && products > 2 && plan->counts.all_products > products ? BEHIND_REGS : 0;
 }
 
 /* Operands that a loop computes, each once. */
@@ -205,7 +205,7 @@ static int computed_registers(const Plan *plan, Habits habits)
 {
     int operands = habits.chained ? computed_operands(&plan->steps, false) : 0;
 
-    bool apart = plan->options->target->has_cp_async && plan_products(&plan->steps) > 2; /* else early_registers has room */
+    bool apart = plan->options->target->has_cp_async && plan_products(plan) > 2; /* else early_registers has room */
 
     return operands > 1 || (operands > 0 && apart) ? CHAINED_REGS : 0;
 }
@@ -213,9 +213,9 @@ static int computed_registers(const Plan *plan, Habits habits)
 /* Where several tiles and rows are loaded in a turn, of the rows more are on their way than the estimate has. */
 static int row_registers(const Plan *plan)
 {
-    int copies = most_in_loop(&plan->steps, false, fills_shared), rows = most_in_loop(&plan->steps, false, loads_row);
+    const StepCounts *n = &plan->counts;
 
-    return copies + rows > FEW_COPIES ? rows * ROW_REGS : 0;
+    return n->copies + n->rows > FEW_COPIES ? n->rows * ROW_REGS : 0;
 }
 
 /* Whether all that is multiplied is added, in loops that compute nothing else, to tiles of which rows are reduced later. */
@@ -241,11 +241,18 @@ static bool only_sums(const Steps *steps, bool in_loop, bool *multiplies, bool *
  * of all that is copied. */
 static int sum_registers(const Plan *plan)
 {
-    bool multiplies = false, reduces = false;
+    return plan->counts.only_sums ? SUM_REGS + (plan->options->target->has_cp_async ? 0 : SUM_HELD_REGS) : 0;
+}
 
-    if (!only_sums(&plan->steps, false, &multiplies, &reduces) || !multiplies || !reduces)
-        return 0;
-    return SUM_REGS + (plan->options->target->has_cp_async ? 0 : SUM_HELD_REGS);
+StepCounts plan_count_steps(const Steps *steps)
+{
+    bool multiplies = false, reduces = false;
+    StepCounts n = {.products = most_in_loop(steps, false, is_product), .all_products = all_products(steps, false),
+                    .copies = most_in_loop(steps, false, fills_shared), .rows = most_in_loop(steps, false, loads_row),
+                    .lookups = most_in_loop(steps, false, looks_up)};
+
+    n.only_sums = only_sums(steps, false, &multiplies, &reduces) && multiplies && reduces;
+    return n;
 }
 
 /* Blocks that share registers give each thread all that the estimate says, and no more. Of functions in
@@ -262,10 +269,9 @@ int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
 /* Each tensor that is streamed beside two has addresses of its own. */
 int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
-    int copies = most_in_loop(&plan->steps, false, fills_shared);
-
+    int copies = plan->counts.copies;
     int places = habits.masked ? PLACES_REGS : 0;
 
-    return places + (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice, habits) +
+    return places + (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + plan->counts.lookups * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice, habits) +
            output_registers(plan, choice) + behind_registers(plan);
 }

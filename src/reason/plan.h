@@ -100,6 +100,14 @@ typedef struct Steps {
     int len;
 } Steps;
 
+/* What doubt.c counts of steps, which is the same for all choices. */
+typedef struct StepCounts {
+    int products, copies, rows, lookups; /* in the loop that has most: products, tiles to shared memory, rows to registers, tiles that
+                                          * lie where elements say */
+    int all_products;                    /* in all loops */
+    bool only_sums;                      /* loops add products, and nothing else, to tiles of which rows are reduced later */
+} StepCounts;
+
 struct Step {
     const Stmt *stmt;
     const Tile **args, **with;   /* the tiles that they name, or NULL */
@@ -156,7 +164,8 @@ typedef struct Plan {
     VEC(const Stmt *) decls;  /* Param, Let, Index, assignments */
     VEC(const char *) taken;  /* names that variables may not have */
     VEC(const char *) set;    /* dimensions that --set makes known */
-    Steps steps;              /* of the unit's body, once its tiles are known */
+    Steps steps;              /* of the unit's body, once its tiles are known, */
+    StepCounts counts;        /* and what is counted of them */
     VEC(LivePoint) live;      /* for every statement that touches registers */
     const char *kernel_name;  /* the unit's, or of one of several kernels for it */
     RowRange range;           /* of the kernel at hand: rows.c */
@@ -296,7 +305,8 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits);
 int plan_doubt_shared(const Plan *plan, Habits habits, bool half);
 bool plan_fills_shared(const Stmt *stmt); /* from global memory */
 /* Products in the loop that has most. */
-int plan_products(const Steps *steps);
+int plan_products(const Plan *plan);
+StepCounts plan_count_steps(const Steps *steps);
 
 /* ---- choose.c, model.c, live.c: sizes ------------------------------------------------------ */
 

@@ -81,4 +81,5 @@ static Steps steps_of(Plan *plan, const Block *block)
 void plan_find_steps(Plan *plan)
 {
     plan->steps = steps_of(plan, &plan->unit->body);
+    plan->counts = plan_count_steps(&plan->steps);
 }

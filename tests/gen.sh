@@ -528,6 +528,7 @@ right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
 right keys_as_values "--set D=80 --target sm_90a" --bind batch=1 --bind heads=2 --bind q_len=70 --bind kv_len=133
 right means_of_blocks "--set D=64 --target sm_90a" --bind batch=1 --bind heads=2 --bind len=160 # elements a length of the launch from each other
 right means_of_blocks "--set D=192 --target sm_90a" --bind batch=1 --bind heads=1 --bind len=96
+right rotated_in_image "--set D=128 --target sm_90a" --bind b=1 --bind h=2 --bind n=100 # whose neighbours no bulk copy brings, so that no role makes it
 right sums_shown "--set D=96 --set E=56 --target sm_90a" --bind b=1 --bind h=2 --bind s=33 --bind t=65 --data negative
 right sums_shown "--set D=64 --set E=64 --target sm_80" --bind b=1 --bind h=2 --bind s=33 --bind t=65 --data negative
 right heads_mixed "--set D=64 --target sm_90a" --bind batch=1 --bind heads=8 --bind q_len=17 --bind kv_len=72 # and where quotients of columns say

@@ -88,6 +88,7 @@ typedef struct Read {
     bool place;         /* it is of the coordinates of another */
     int bytes;          /* of an element */
     const Expr *element; /* NULL: a quotient by what only the launch knows */
+    bool between;       /* what is read lies as the tile does, but begins where no bulk copy may */
 } Read;
 
 typedef VEC(Read) Reads;

@@ -40,12 +40,16 @@ static bool stands_in(Finder *f, const Steps *steps, const Tile *tile)
     return !block || block == steps;
 }
 
-/* Bits of words that are read for each element: those who multiply do that (src/pass/prepare.c). */
+/* Bits of words that are read for each element: those who multiply do that (src/pass/prepare.c). And a tile of neighbours is none that
+ * a bulk copy brings, without which there are no roles (src/pass/split.c). */
 static bool reads_each(const Step *step)
 {
-    for (int i = 0; i < step->reads.len; i++)
-        if (step->reads.data[i].stepped && step->reads.data[i].rows && step->reads.data[i].cols)
+    for (int i = 0; i < step->reads.len; i++) {
+        const Read *read = &step->reads.data[i];
+
+        if (read->between || (read->stepped && read->rows && read->cols))
             return true;
+    }
     return false;
 }
 

@@ -125,6 +125,22 @@ static bool is_read_before(const Reads *reads, const Expr *element)
     return false;
 }
 
+/* What a sum adds that is the same for all elements, as 1 of `col + 1`. */
+static int64_t offset_of(const Expr *e)
+{
+    if (e->kind == EXPR_BINARY && (e->op == EO_ADD || e->op == EO_SUB))
+        return offset_of(e->a) + (e->op == EO_ADD ? offset_of(e->b) : -offset_of(e->b));
+    return e->kind == EXPR_INT ? e->i : 0;
+}
+
+/* Whether columns begin where a bulk copy may. */
+static bool begins_in_chunks(const Plan *plan, const Expr *read)
+{
+    enum { CHUNK = 16 };
+
+    return offset_of(read->args[read->n_args - 1]) * dtype_bytes(plan_tensor(plan, read->a->name)->dtype) % CHUNK == 0;
+}
+
 /* Neighbouring columns lie side by side, rows along one other dimension. */
 static bool lies_as_tile(Plan *plan, const Tile *tile, const Expr *read)
 {
@@ -160,8 +176,8 @@ static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, b
         for (int i = 0; i < e->n_args; i++)
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
         bool below = last.rows == 1 && last.cols == 0 && !last.apart && sides.cols == 1;
-        bool lies = lies_as_tile(plan, tile, e) && !is_read_before(reads, e);
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, lies, below, place, bytes, e});
+        bool is_tile = lies_as_tile(plan, tile, e), lies = is_tile && !is_read_before(reads, e), between = is_tile && !begins_in_chunks(plan, e);
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, lies, below, place, bytes, e, between});
         stepped = false; /* coordinates are integers */
     }
     place |= e->kind == EXPR_INDEX;

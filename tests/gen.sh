@@ -653,5 +653,21 @@ while [ $i -lt "$cases" ]; do
     fi
 done
 
+# Stages that lanes have read are given back behind a proxy fence, and those that only products of warpgroups read without one.
+fences()
+{
+    n=$((n + 1))
+    "$tw" gen "ops/$1.tl" --set HeadDim=128 --target sm_90a --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null
+    found=$(awk '/fence.proxy.async/ { at = NR } /mbarrier.arrive.shared/ && at && NR - at <= 3 { n++ } END { print n + 0 }' "$dir/$1.sm_90a.ptx")
+    if [ "$found" -eq "$2" ]; then
+        echo "ok $n - $1 gives $2 stages back behind a fence"
+    else
+        echo "not ok $n - $1 gives $found stages back behind a fence, must be $2"
+        bad=1
+    fi
+}
+fences attention 0
+fences attention_bias 3
+
 echo "1..$n"
 exit $bad

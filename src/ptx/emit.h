@@ -158,6 +158,7 @@ typedef struct Emitter {
     const char *phases;         /* register with a bit for each that begins with 1; NULL: each has its own */
     int n_phases;
     const char *owed, *owed_at; /* predicate, register: a stage to give back once its store has read it; NULL: none ever */
+    bool fenced;                /* nothing was emitted since lanes' accesses of shared memory were ordered before those of copies */
     bool stored;                /* the next release is of a stage that a store reads */
     const char *late[RING_LATE]; /* registers: full barriers of stages that lanes still fill, so many */
     int n_late;

@@ -205,6 +205,7 @@ void kn_block(Emitter *e, const TileBlock *block)
             emit_place(e, op);
         e->block = block;
         e->at = i;
+        e->fenced &= op->kind == TILE_RELEASE || op->kind == TILE_FILLED;
         int chain = ch_length(e, block, i);
         LaneNumbers kept = an_enter(e);
         if (chain > 0) ch_emit(e, block, i, chain);

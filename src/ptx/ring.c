@@ -233,11 +233,18 @@ const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier)
     return number;
 }
 
-/* Of what lanes put there each shows its own, then their warp arrives. */
-static void show(Emitter *e, const TileOp *op)
+/* What lanes did with shared memory stands before what copies and products of others do (PTX ISA, "Async proxy"). */
+static void fence(Emitter *e)
 {
     em(e, "fence.proxy.async.shared::cta;");
     em(e, "bar.warp.sync -1;");
+    e->fenced = true;
+}
+
+/* Of what lanes put there each shows its own, then their warp arrives. */
+static void show(Emitter *e, const TileOp *op)
+{
+    fence(e);
     em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier_address(e, op, rg_held(e, op, 0), false));
 }
 
@@ -283,6 +290,34 @@ void rg_settle(Emitter *e)
     em(e, "setp.ne.s32 %s, 0, 0;", e->owed);
 }
 
+/* Whether the block, or one within, reads a tile with loads of lanes: products of warpgroups and bulk copies read as the copies
+ * write. */
+static bool lanes_read(const TileBlock *block, const TileValue *tile)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        bool passes_on = op->kind == TILE_ISSUE || op->kind == TILE_RELEASE || op->kind == TILE_STORE;
+        for (int r = 0; r < op->n_regions; r++)
+            if (lanes_read(op->regions[r], tile)) return true;
+        for (int k = 0; k < op->n_args && !passes_on; k++) {
+            if (op->args[k] != tile) continue;
+            if (op->kind != TILE_SLICE || lanes_read(block, op->results[0])) return true;
+        }
+    }
+    return false;
+}
+
+static bool stages_are_read(const TileBlock *body, const TileBlock *block, const TileValue *ring)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_AWAIT && op->args[0] == ring && lanes_read(body, op->results[0])) return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (stages_are_read(body, op->regions[r], ring)) return true;
+    }
+    return false;
+}
+
 /* The oldest stage that is held. Where an iteration of a loop gives back what the one
  * before it awaited, its number follows from where the role is and how many it holds. */
 void rg_release(Emitter *e, const TileOp *op)
@@ -309,6 +344,8 @@ void rg_release(Emitter *e, const TileOp *op)
     place->held.len--;
     place->levels.len--;
     const char *barrier = barrier_address(e, op, number, true);
+    /* Seen on an H200: without it a copy lands before others have read what was there. */
+    if (!e->fenced && stages_are_read(e->kernel->body, e->kernel->body, op->args[0])) fence(e);
     if (e->stored) owe(e, barrier);
     else em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier);
 }

@@ -32,7 +32,7 @@ static bool is_truth(const Aff *a)
 {
     int64_t lo, hi;
     aff_bounds(a, &lo, &hi);
-    return aff_is_condition(a) || (lo >= 0 && hi <= 1);
+    return lo >= 0 && hi <= 1;
 }
 
 /* Of a condition, which is 0 or 1, and a number: itself, or that it does not hold. */

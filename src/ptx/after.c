@@ -28,7 +28,7 @@ static const Aff *begin_of(Emitter *e, const Aff *a, const AffSym *sym, const Af
     if (aff_linear(aff, a, sym, &coef, &rest) && !aff_uses(rest, other)) {
         int64_t constant;
         if (!aff_is_const(coef, &factor) || factor == 0 || aff_uses_kind(rest, AFF_TABLE)) return NULL;
-        rest = aff_without_constant(e->program->aff, factor > 0 ? rest : aff_scale(aff, rest, -1), &constant);
+        rest = aff_without_constant(aff, factor > 0 ? rest : aff_scale(aff, rest, -1), &constant);
         factor = factor > 0 ? factor : -factor;
         return aff_divisor(rest) % factor == 0 ? aff_div(aff, rest, aff_const(aff, factor)) : NULL;
     }

@@ -174,7 +174,7 @@ void gl_element(Emitter *e, int level, const Aff *element, const char *d)
     }
     for (int k = 0; k < n; k++) inside = aff_and(aff, inside, gl_inside(e, at.tensor, k, coords[k]));
     int64_t near; /* elements that lie beside one another share an address */
-    coords[n - 1] = aff_without_constant(e->program->aff, coords[n - 1], &near);
+    coords[n - 1] = aff_without_constant(aff, coords[n - 1], &near);
     const char *guard = gl_guard(e, inside), *address = gl_corner(e, &at, NULL, 0, -1, &unused);
     address = arena_printf(e->arena, "[%s+%lld]", address, (long long)near * dtype_bytes(at.tensor->dtype));
     in_load_integer(e, level, at.tensor->dtype, ix_is_wide(e, element), guard, address, d);

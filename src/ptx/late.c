@@ -25,8 +25,7 @@ void lt_begin(Emitter *e, int stages)
 static void show(Emitter *e, int n, int leaving)
 {
     em(e, "cp.async.wait_group %d;", leaving);
-    em(e, "fence.proxy.async.shared::cta;");
-    em(e, "bar.warp.sync -1;");
+    rg_fence(e);
     for (int i = 0; i < n; i++) {
         const char *p = em_new(e, REG_P);
         em(e, "setp.ne.and.s32 %s, %s, 0, %s;", p, e->late[i], e->first_lane);

@@ -175,11 +175,11 @@ static bool find_side(const Run *r, const Aff *cond, Side *side)
     int64_t next = 0;
     if (cond->kind != AFF_LE) return false;
     const Aff *difference = aff_sub(aff, cond->a, cond->b);
-    side->rest = aff_without_constant(e->program->aff, el_at(e, difference, v, r->elements[0]), &side->constant);
+    side->rest = aff_without_constant(aff, el_at(e, difference, v, r->elements[0]), &side->constant);
     if (ix_is_wide(e, side->rest) || side->constant > INT32_MAX / 2 || side->constant < INT32_MIN / 2) return false;
     for (int k = 1; k < r->n; k++) {
         int step = column(k);
-        if (aff_without_constant(e->program->aff, el_at(e, difference, v, r->elements[k]), &next) != side->rest) return false;
+        if (aff_without_constant(aff, el_at(e, difference, v, r->elements[k]), &next) != side->rest) return false;
         if (k == 1) side->first = next > side->constant;
         if (next != side->constant + (side->first ? step : -step)) return false;
     }
@@ -301,9 +301,9 @@ static bool changes_evenly(Emitter *e, const TileOp *op, const Aff *cond, int fi
     if (cond->kind == AFF_AND) return changes_evenly(e, op, cond->a, first, n) && changes_evenly(e, op, cond->b, first, n);
     if (cond->kind != AFF_LE) return false;
     const Aff *difference = aff_sub(aff, cond->a, cond->b);
-    const Aff *rest = aff_without_constant(e->program->aff, el_at(e, difference, op->results[0], first), &at[0]);
+    const Aff *rest = aff_without_constant(aff, el_at(e, difference, op->results[0], first), &at[0]);
     for (int k = 1; k < n; k++) {
-        if (aff_without_constant(e->program->aff, el_at(e, difference, op->results[0], first + k), &at[k == 1 ? 1 : 2]) != rest) return false;
+        if (aff_without_constant(aff, el_at(e, difference, op->results[0], first + k), &at[k == 1 ? 1 : 2]) != rest) return false;
         if (k > 1 && at[2] - at[0] != k * (at[1] - at[0])) return false;
     }
     return !ix_is_wide(e, rest);

@@ -234,7 +234,7 @@ const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier)
 }
 
 /* What lanes did with shared memory stands before what copies and products of others do (PTX ISA, "Async proxy"). */
-static void fence(Emitter *e)
+void rg_fence(Emitter *e)
 {
     em(e, "fence.proxy.async.shared::cta;");
     em(e, "bar.warp.sync -1;");
@@ -244,7 +244,7 @@ static void fence(Emitter *e)
 /* Of what lanes put there each shows its own, then their warp arrives. */
 static void show(Emitter *e, const TileOp *op)
 {
-    fence(e);
+    rg_fence(e);
     em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier_address(e, op, rg_held(e, op, 0), false));
 }
 
@@ -345,7 +345,7 @@ void rg_release(Emitter *e, const TileOp *op)
     place->levels.len--;
     const char *barrier = barrier_address(e, op, number, true);
     /* Seen on an H200: without it a copy lands before others have read what was there. */
-    if (!e->fenced && stages_are_read(e->kernel->body, e->kernel->body, op->args[0])) fence(e);
+    if (!e->fenced && stages_are_read(e->kernel->body, e->kernel->body, op->args[0])) rg_fence(e);
     if (e->stored) owe(e, barrier);
     else em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier);
 }

@@ -67,6 +67,7 @@ void rg_filled(Emitter *e, const TileOp *op);
 
 void rg_await(Emitter *e, const TileOp *op);
 void rg_enter(Emitter *e, const TileBlock *body); /* ahead of a loop that awaits */
+void rg_fence(Emitter *e); /* what lanes did with shared memory stands before what copies do behind it */
 void rg_release(Emitter *e, const TileOp *op);
 
 /* A stage that a store read is given back. */

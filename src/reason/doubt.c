@@ -76,11 +76,6 @@ static int most_in_loop(const Steps *steps, bool in_loop, bool (*is_one)(const S
     return here > most ? here : most;
 }
 
-int plan_products(const Plan *plan)
-{
-    return plan->counts.products;
-}
-
 /* Products in all loops. */
 static int all_products(const Steps *steps, bool in_loop)
 {
@@ -154,7 +149,7 @@ static int bytes_registers(const Plan *plan, Habits habits)
  * loop, of another one behind it, or beside several outputs; and so do those of elements that a mask reads. */
 static int early_registers(const Plan *plan, const Choice *c, Habits habits)
 {
-    int products = plan_products(plan), loaded = loaded_registers(plan, c);
+    int products = plan->counts.products, loaded = loaded_registers(plan, c);
     bool many = plan->counts.all_products > products || (loaded > 0 && outputs_of(plan) > 1);
 
     if (plan->options->target->has_cp_async)
@@ -177,7 +172,7 @@ static int output_registers(const Plan *plan, const Choice *c)
 /* Of three products in a turn and as many outputs, one is made behind that loop, with addresses that ptxas keeps over it. */
 static int behind_registers(const Plan *plan)
 {
-    int products = plan_products(plan);
+    int products = plan->counts.products;
 
     return plan->options->target->has_cp_async && outputs_of(plan) > 2 && products > 2 && plan->counts.all_products > products ? BEHIND_REGS : 0;
 }
@@ -205,7 +200,7 @@ static int computed_registers(const Plan *plan, Habits habits)
 {
     int operands = habits.chained ? computed_operands(&plan->steps, false) : 0;
 
-    bool apart = plan->options->target->has_cp_async && plan_products(plan) > 2; /* else early_registers has room */
+    bool apart = plan->options->target->has_cp_async && plan->counts.products > 2; /* else early_registers has room */
 
     return operands > 1 || (operands > 0 && apart) ? CHAINED_REGS : 0;
 }

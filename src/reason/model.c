@@ -300,7 +300,7 @@ static double held_registers(const Modeler *m)
     const Steps *steps = &m->plan->steps;
     double held = tiles_held(m, steps, false);
 
-    return held > 0 && plan_products(m->plan) > 1 ? held + PLAN_HELD_REGS : held;
+    return held > 0 && m->plan->counts.products > 1 ? held + PLAN_HELD_REGS : held;
 }
 
 /* Tiles that a warpgroup will copy into shared memory; those of loops count twice (target.h), vectors not. */
@@ -949,7 +949,7 @@ static bool shared_fits(Modeler *m)
                (long long)c->ring_bytes, m->t->name, m->t->shared_per_block);
         return false;
     }
-    if (plan_products(m->plan) == 0 && !plan_kept_fits(m->plan, c)) {
+    if (m->plan->counts.products == 0 && !plan_kept_fits(m->plan, c)) {
         misfit(m, MISFIT_SHARED, "is to keep the tiles of %d turns; a block of %s has %d bytes of shared memory", c->kept, m->t->name,
                m->t->shared_per_block);
         return false;
@@ -1040,7 +1040,7 @@ static bool registers_fit(Modeler *m)
 
     if (third && m->main.exps > 0) /* seen with less: ptxas makes products wait for each other */
         share -= SOFTMAX_REGS + (int)m->product / PER_SCORE;
-    else if (m->main.exps > 0 && plan_products(m->plan) > 2) /* the same, of two products at once */
+    else if (m->main.exps > 0 && m->plan->counts.products > 2) /* the same, of two products at once */
         share -= m->habits.chained ? SOFTMAX_REGS : 2 * m->habits.steps;
     else if (m->habits.masked)
         share -= (int)m->product / PER_MASKED;

@@ -305,8 +305,6 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits);
 /* The same where blocks that share a multiprocessor leave a thread fewer than it could have. */
 int plan_doubt_shared(const Plan *plan, Habits habits, bool half);
 bool plan_fills_shared(const Stmt *stmt); /* from global memory */
-/* Products in the loop that has most. */
-int plan_products(const Plan *plan);
 StepCounts plan_count_steps(const Steps *steps);
 
 /* ---- choose.c, model.c, live.c: sizes ------------------------------------------------------ */

@@ -54,6 +54,7 @@ bool suggest_among(const char *name, const char *words); /* whether it is one of
 int suggest_alike(const char *a, const char *b); /* letters that two names begin with */
 int suggest_line_start(const Suggester *s, int offset);
 int suggest_line_end(const Suggester *s, int offset); /* where its line stops */
+const char *suggest_quoted(const Suggester *s, Span span); /* what the source has there */
 const char *suggest_indent(const Suggester *s, int offset); /* blanks before a statement */
 /* Of a Copy, the coordinate in whose value the diagnostic lies; NULL: in none. */
 const Coord *suggest_coordinate(const Suggester *s);

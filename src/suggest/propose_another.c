@@ -17,7 +17,7 @@ static const char *name_at(const Suggester *s)
 {
     Span span = s->diag->span;
 
-    return s->unit && s->unit->kind == UNIT_KERNEL && span.end > span.start ? arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start)) : NULL;
+    return s->unit && s->unit->kind == UNIT_KERNEL && span.end > span.start ? suggest_quoted(s, span) : NULL;
 }
 
 /* ---- the state of another softmax ------------------------------------------------------------- */

@@ -740,7 +740,7 @@ bool propose_one_axis(Suggester *s)
 {
     const Stmt *at = s->stmt;
     const Stmt *grid = NULL;
-    const char *name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)(s->diag->span.end - s->diag->span.start)), *one;
+    const char *name = suggest_quoted(s, s->diag->span), *one;
     s->stmt = NULL; /* all Copies count */
     Cuts cuts = cuts_of(s);
     s->stmt = at;

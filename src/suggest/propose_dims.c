@@ -161,7 +161,7 @@ static bool is_size_at(Suggester *s, int at, const char *size)
 bool propose_size_of_position(Suggester *s)
 {
     Span span = s->diag->span;
-    const char *size = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start)), *line, *name;
+    const char *size = suggest_quoted(s, span), *line, *name;
     int start = suggest_line_start(s, span.start), at = start + (int)strspn(s->source->text + start, " \t");
     VEC(Fix) edits = {0};
 

@@ -282,11 +282,6 @@ static const Stmt *define_at_hand(const Suggester *s)
     return s->stmt && s->unit && s->unit->kind == UNIT_OPERATOR && s->stmt->kind == STMT_COMPUTE && s->stmt->value ? s->stmt : NULL;
 }
 
-static const char *text_of_value(Suggester *s, const Stmt *stmt)
-{
-    return arena_strndup(s->arena, s->source->text + stmt->value->span.start, (size_t)(stmt->value->span.end - stmt->value->span.start));
-}
-
 /* Letters that nothing declares. */
 bool propose_places_of_letters(Suggester *s)
 {
@@ -298,7 +293,7 @@ bool propose_places_of_letters(Suggester *s)
     if (!stmt)
         return false;
     find_letters(&cuts, stmt->value, &letters);
-    places = letters.n ? with_places(s, &letters, stmt->shape, stmt->n_shape, text_of_value(s, stmt)) : NULL;
+    places = letters.n ? with_places(s, &letters, stmt->shape, stmt->n_shape, suggest_quoted(s, stmt->value->span)) : NULL;
     return places && suggest_edit(s, stmt->value->span, places, "the element's own places");
 }
 
@@ -307,5 +302,5 @@ bool propose_only_place(Suggester *s)
 {
     const Stmt *stmt = define_at_hand(s);
 
-    return stmt && stmt->n_shape == 1 && suggest_edit(s, stmt->value->span, suggest_words(s, text_of_value(s, stmt), "row", "col"), "its one dimension is along a row");
+    return stmt && stmt->n_shape == 1 && suggest_edit(s, stmt->value->span, suggest_words(s, suggest_quoted(s, stmt->value->span), "row", "col"), "its one dimension is along a row");
 }

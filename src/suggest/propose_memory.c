@@ -389,7 +389,7 @@ bool propose_registers(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
     Span span = s->diag->span;
-    Moves moves = {.s = s, .name = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start)), .to = SPACE_REGISTER};
+    Moves moves = {.s = s, .name = suggest_quoted(s, span), .to = SPACE_REGISTER};
 
     if (!s->stmt || s->stmt->kind != STMT_COMPUTE || !cuts_tile(&cuts, moves.name, SPACE_SHARED))
         return false;
@@ -402,7 +402,7 @@ bool propose_computed_first(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
     Span span = s->diag->span;
-    const char *name = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+    const char *name = suggest_quoted(s, span);
     const Stmt *shared = s->stmt && s->stmt->kind == STMT_COMPUTE ? cuts_tile(&cuts, name, SPACE_SHARED) : NULL;
 
     if (!shared || shared->span.start > s->stmt->span.start)
@@ -473,7 +473,7 @@ bool propose_size_number(Suggester *s)
     static const int guesses[] = {128, 64, 32, 16};
     Cuts cuts = cuts_of(s);
     Span span = s->diag->span;
-    const char *name = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+    const char *name = suggest_quoted(s, span);
     const Stmt *last = cuts.tensors.len ? cuts.tensors.data[cuts.tensors.len - 1] : NULL;
     bool dimension = false;
 

@@ -74,11 +74,6 @@ static Span word_at(const Suggester *s, int offset)
     return word;
 }
 
-static const char *text_of(const Suggester *s, Span span)
-{
-    return arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
-}
-
 static const char *meant(Suggester *s, const char *name)
 {
     return arena_printf(s->arena, "did you mean '%s'?", name);
@@ -139,7 +134,7 @@ bool propose_nearest(Suggester *s)
     const Coord *coord = suggest_coordinate(s);
     Names names = names_of(s, add_names);
     Span word = word_at(s, s->diag->span.start);
-    const char *text = text_of(s, word), *name;
+    const char *text = suggest_quoted(s, word), *name;
     int len = word.end - word.start, most = len > 5 ? 2 : len > 1; /* of one letter any other is as near */
 
     if (coord && coord->value->kind == EXPR_NAME)
@@ -161,11 +156,11 @@ bool propose_function(Suggester *s)
 
     for (size_t i = 0; i < TW_COUNT(functions); i++)
         add(&names, functions[i]);
-    name = nearest(&names, text_of(s, word), 2);
+    name = nearest(&names, suggest_quoted(s, word), 2);
     if (name && suggest_edit(s, word, name, meant(s, name)))
         return true;
     for (size_t i = 0; word.end > word.start && !s->loose && i < TW_COUNT(rounds); i++)
-        if (strstr(text_of(s, word), rounds[i]))
+        if (strstr(suggest_quoted(s, word), rounds[i]))
             return suggest_edit(s, word, "ceil", "round up; 'floor' rounds down");
     return false;
 }
@@ -297,7 +292,7 @@ static void find_named(void *user, const Stmt *stmt)
 /* `over DIM`, of the statement or of the Index that it names. */
 bool propose_dimension(Suggester *s)
 {
-    Search search = {text_of(s, word_at(s, s->diag->span.start)), NULL, STMT_INDEX};
+    Search search = {suggest_quoted(s, word_at(s, s->diag->span.start)), NULL, STMT_INDEX};
 
     if (s->unit)
         suggest_each(&s->unit->body, find_named, &search);
@@ -341,7 +336,7 @@ bool propose_cast(Suggester *s)
         const Diag *d = &diags->list.data[i];
         const char *type = d->code == s->diag->code ? strstr(d->message, says) : NULL;
         Span word = type ? word_at(s, d->span.start) : (Span){0, 0};
-        const char *name = text_of(s, word);
+        const char *name = suggest_quoted(s, word);
 
         if (!type || word.start < s->stmt->span.start || word.end > s->stmt->span.end)
             continue;
@@ -383,7 +378,7 @@ bool propose_number(Suggester *s)
     static const int guesses[] = {128, 64, 32};
     bool part = s->diag->code == TW0731 && strncmp(s->source->text + s->diag->span.start, "0:", 2) == 0;
     Span word = word_at(s, s->diag->span.start + (part ? 2 : 0));
-    const char *name = text_of(s, word);
+    const char *name = suggest_quoted(s, word);
     Search search = {name, NULL, STMT_PARAM};
 
     if (!s->stmt || word.end == word.start)
@@ -423,7 +418,7 @@ static bool remove_output(Suggester *s)
 bool propose_result(Suggester *s)
 {
     const Stmt *last = NULL;
-    const char *output = text_of(s, word_at(s, s->diag->span.start));
+    const char *output = suggest_quoted(s, word_at(s, s->diag->span.start));
     Search search = {output, NULL, STMT_OUTPUT};
 
     if (!s->unit)
@@ -506,8 +501,8 @@ static const char *index_over(const Unit *unit, const char *dim)
 static bool try_index_for_all(Suggester *s)
 {
     const Expr *value = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt->value : NULL;
-    const char *dim = text_of(s, s->diag->span), *place = s->unit ? index_over(s->unit, dim) : NULL;
-    const char *named = place ? place : arena_printf(s->arena, "%s_pos", dim), *text = value ? text_of(s, value->span) : NULL;
+    const char *dim = suggest_quoted(s, s->diag->span), *place = s->unit ? index_over(s->unit, dim) : NULL;
+    const char *named = place ? place : arena_printf(s->arena, "%s_pos", dim), *text = value ? suggest_quoted(s, value->span) : NULL;
     Fix edits[] = {{suggest_before(s, s->path[0]), "", NULL}, {value ? value->span : s->diag->span, NULL, NULL}};
 
     for (const char *c = dim; *c; c++)
@@ -524,7 +519,7 @@ bool propose_index(Suggester *s)
 {
     Names sizes = names_of(s, add_sizes);
     Span span = s->diag->span;
-    const char *text = text_of(s, span);
+    const char *text = suggest_quoted(s, span);
     Str declared = str_new(s->arena);
     Fix edits[2];
 
@@ -554,7 +549,7 @@ bool propose_letters(Suggester *s)
     const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? stmt_condition(s->stmt) : NULL;
 
     for (size_t i = 0; where && i < TW_COUNT(pairs); i++) {
-        const char *text = text_of(s, where->span), *rows = suggest_words(s, text, pairs[i].row, "row"), *both = suggest_words(s, rows, pairs[i].col, "col");
+        const char *text = suggest_quoted(s, where->span), *rows = suggest_words(s, text, pairs[i].row, "row"), *both = suggest_words(s, rows, pairs[i].col, "col");
 
         if (strcmp(rows, text) != 0 && strcmp(both, rows) != 0 && suggest_edit(s, where->span, both, "the element's row and column"))
             return true;
@@ -566,7 +561,7 @@ bool propose_letters(Suggester *s)
 
 static const char *renamed(Suggester *s, Span span, const char *from, const char *to)
 {
-    return suggest_words(s, text_of(s, span), from, to);
+    return suggest_words(s, suggest_quoted(s, span), from, to);
 }
 
 /* Instead of overwriting X: a new tensor, which all statements behind read. */
@@ -679,7 +674,7 @@ bool propose_launch_number(Suggester *s)
 bool propose_defined(Suggester *s)
 {
     static const char macro[] = "#define ";
-    const char *text = s->source->text, *name = text_of(s, word_at(s, s->diag->span.start));
+    const char *text = s->source->text, *name = suggest_quoted(s, word_at(s, s->diag->span.start));
     const Stmt *first = NULL;
 
     for (int i = 0; s->unit && i < s->unit->body.len && !first; i++)
@@ -744,7 +739,7 @@ bool propose_moved_define(Suggester *s)
         return false;
     const Stmt *first = next->body.data[0];
     int from = suggest_line_start(s, fragment->body.data[0]->span.start), header = suggest_line_start(s, next->span.start), body = suggest_line_start(s, first->span.start);
-    str_add(&out, text_of(s, (Span){header, body}));
-    add_lines(&out, text_of(s, (Span){from, header}), suggest_indent(s, first->span.start));
+    str_add(&out, suggest_quoted(s, (Span){header, body}));
+    add_lines(&out, suggest_quoted(s, (Span){from, header}), suggest_indent(s, first->span.start));
     return suggest_edit(s, (Span){from, body}, str_text(&out), "operations of one's own stand in the unit that uses them");
 }

@@ -226,13 +226,11 @@ static bool try_product(const Untaken *u, const char *step, const char *of)
 
 static bool try_products(Untaken *u, const char *a, const char *b)
 {
-    static const char *const forms[] = {"Compute GEMM %s, %s", "Compute GEMM %s, %s.T", "Compute GEMM %s.T, %s"};
+    static const struct { const char *a, *b; } turned[] = {{"", ""}, {"", ".T"}, {".T", ""}};
 
-    for (size_t i = 0; i < TW_COUNT(forms); i++) {
-        char text[256];
-        if (snprintf(text, sizeof text, forms[i], a, b) < (int)sizeof text && try_product(u, arena_strdup(u->v->s->arena, text), a))
+    for (size_t i = 0; i < TW_COUNT(turned); i++)
+        if (try_product(u, arena_printf(u->v->s->arena, "Compute GEMM %s%s, %s%s", a, turned[i].a, b, turned[i].b), a))
             return true;
-    }
     return false;
 }
 

@@ -452,7 +452,7 @@ bool propose_own_operation(Suggester *s)
 static bool try_rename(Suggester *s, const char *from, const char *to)
 {
     Span span = {suggest_before(s, s->unit->body.data[0]).start, s->unit->end};
-    const char *text = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+    const char *text = suggest_quoted(s, span);
 
     return suggest_edit(s, span, suggest_words(s, text, from, to), arena_printf(s->arena, "'%s' is '%s' in the definition", from, to));
 }

@@ -550,6 +550,11 @@ Span suggest_line(const Suggester *s, Span span)
     return (Span){start, (size_t)end < s->source->len ? end + 1 : end};
 }
 
+const char *suggest_quoted(const Suggester *s, Span span)
+{
+    return arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+}
+
 const char *suggest_indent(const Suggester *s, int offset)
 {
     int start = suggest_line_start(s, offset), end = start;

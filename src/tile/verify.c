@@ -213,19 +213,6 @@ static void forget_symbols(Verifier *v, int mark)
 
 static bool check_aff(Verifier *v, const TileOp *op, const Aff *a);
 
-static bool stores_to(const TileBlock *block, const TileTensor *t)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_STORE && op->tensor == t)
-            return true;
-        for (int r = 0; r < op->n_regions; r++)
-            if (stores_to(op->regions[r], t))
-                return true;
-    }
-    return false;
-}
-
 /* Elements are read where a tile that comes from memory lies, and for those of an index or a mask: what flow and storage are made of
  * is read once (`scalar`). */
 static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
@@ -238,7 +225,7 @@ static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
         return verify_fail(v, TW0757, op, "elements of '%s' stand where no tile is brought from memory", sym->name);
     if (!t || !t->read || !tile_is_table(t) || t->rank != n)
         return verify_fail(v, TW0757, op, "'%s' is no tensor of integers of %d dimensions that is only read", sym->name, n);
-    if (t->written && stores_to(v->kernel->body, t))
+    if (t->written && tile_stores_to(v->kernel->body, t))
         return verify_fail(v, TW0757, op, "elements of '%s' are read in the kernel that writes them", sym->name);
     for (int i = 0; i < n; i++)
         if (!check_aff(v, op, coords[i]))

@@ -110,6 +110,13 @@ static bool fuse_again(Chain *chain, const Source *source, bool fragment)
     return chain_define(chain, source) && chain_fuse(chain);
 }
 
+/* What a warning asks for, by which several kernels become one, can be known without a search for the best. */
+static bool fuse_as_one_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    return chain_define(chain, source) && chain_fits_one(chain);
+}
+
 /* Of Kernels by hand that are several ways to do the same, those that will be code. */
 static const Program *ways_taken(Chain *chain, const Program *sketch)
 {
@@ -128,7 +135,7 @@ bool chain_fuse(Chain *chain)
     if (!sketch)
         return chain_give_up(chain, chain->defined, chain->parsed, fuse_again);
     if (chain->diags->list.len > before)
-        suggest_all(chain, chain->defined, chain->parsed, fuse_again, NULL, false);
+        suggest_all(chain, chain->defined, chain->parsed, fuse_as_one_again, NULL, false);
     lang_print(&text, ways_taken(chain, sketch));
     chain->sketch = chain_text(chain, arena_printf(chain->arena, "%s.sketch.tl", chain->name), &text);
     chain_timed(chain, "sketch", since);

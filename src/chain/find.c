@@ -346,6 +346,16 @@ static Program *fuse_as_one(Chain *chain, int fold, int apart)
     return in_steps(chain, cut ? cut : whole, fold, apart);
 }
 
+bool chain_fits_one(Chain *chain)
+{
+    Program *whole = refined(chain, fuse_parts(chain, 1, chain->diags), wanted(chain, "fold", 0, 1));
+    const Diag *why = whole ? misfit(chain, whole) : NULL;
+
+    if (why)
+        diag_add(chain->diags, why->code, chain->def->unit->name_span, "%s", why->message);
+    return whole && !why;
+}
+
 /* Whether all dimensions of the inputs are compiled in, or said to be given by the launch. */
 static bool sizes_given(const Chain *chain)
 {

@@ -34,5 +34,7 @@ ReasonOptions chain_judging(Chain *chain, Settings *settings);
 
 /* The sketch that the definition becomes; NULL: it was said why there is none. */
 Program *chain_find_sketch(Chain *chain);
+/* Whether one kernel may do all of the definition; if not, it is said why. */
+bool chain_fits_one(Chain *chain);
 
 #endif

@@ -197,6 +197,15 @@ static const char *guessed(Suggester *s, const char *sets, int guess)
     return str_text(&text);
 }
 
+/* Another guess than the message's takes its place there. */
+static void take_back_guess(Suggester *s)
+{
+    const char *at = strstr(s->diag->message, ": --set ");
+
+    if (at)
+        s->diag->message = arena_strndup(s->chain->arena, s->diag->message, (size_t)(at - s->diag->message));
+}
+
 /* `--set K=128`, as messages say it, and what is asked for when these are known. */
 bool propose_known_sizes(Suggester *s)
 {
@@ -210,8 +219,11 @@ bool propose_known_sizes(Suggester *s)
         for (int n = 0; n < MOST_ASKED && s->asked; n++) {
             sets = arena_printf(s->arena, "%s%s%s", sets, *sets ? " " : "", s->asked);
             s->asked = NULL;
-            if (suggest_setting(s, NULL, guessed(s, sets, guesses[i]), "a guess: which sizes there are is yours to say"))
-                return true;
+            if (!suggest_setting(s, NULL, guessed(s, sets, guesses[i]), "a guess: which sizes there are is yours to say"))
+                continue;
+            if (guesses[i])
+                take_back_guess(s);
+            return true;
         }
     }
     return false;

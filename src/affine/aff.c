@@ -15,7 +15,10 @@ struct AffCtx {
     VEC(AffSym *) syms;
     const Aff *poison;
     AffClaims claims;
+    AffAnswer *answers; /* ANSWERS of them once there are as many nodes, which most contexts never have */
 };
+
+enum { ANSWERS = 1024 };
 
 /* ---- nodes ------------------------------------------------------------------- */
 
@@ -94,6 +97,32 @@ AffCtx *aff_ctx_new(Arena *arena)
     ctx->arena = arena;
     ctx->poison = intern(ctx, (Aff){.kind = AFF_POISON});
     return ctx;
+}
+
+/* ---- what was asked before ------------------------------------------------------- */
+
+static AffAnswer *answer_place(const AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, const Aff *c)
+{
+    uint64_t h = mix(mix((uint64_t)a->id << 32 | (uint64_t)b->id, (uint64_t)what), c ? (uint64_t)c->id : 0);
+
+    return &ctx->answers[(h ^ h >> 32) % ANSWERS];
+}
+
+const Aff *aff_recall(const AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, const Aff *c)
+{
+    if (!ctx->answers)
+        return NULL;
+    const AffAnswer *at = answer_place(ctx, what, a, b, c);
+    return at->a == a && at->b == b && at->c == c && at->what == what ? at->answer : NULL;
+}
+
+const Aff *aff_remember(AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, const Aff *c, const Aff *answer)
+{
+    if (!ctx->answers && ctx->count >= ANSWERS)
+        ctx->answers = arena_array(ctx->arena, AffAnswer, ANSWERS);
+    if (ctx->answers)
+        *answer_place(ctx, what, a, b, c) = (AffAnswer){what, a, b, c, answer};
+    return answer;
 }
 
 AffClaims *aff_claims(AffCtx *ctx, Arena **arena)
@@ -301,21 +330,26 @@ const Aff *sum_build(AffCtx *ctx, AffSum *s)
     return s->constant ? aff_node(ctx, AFF_ADD, result, aff_const(ctx, s->constant)) : result;
 }
 
-const Aff *aff_add(AffCtx *ctx, const Aff *a, const Aff *b)
+static const Aff *sum_with(AffCtx *ctx, const Aff *a, const Aff *b, int64_t factor)
 {
     AffSum s;
+    sum_of(&s, a);
+    sum_add(&s, b, factor);
+    return sum_build(ctx, &s);
+}
+
+const Aff *aff_add(AffCtx *ctx, const Aff *a, const Aff *b)
+{
     if (b->kind == AFF_CONST)
         return aff_offset(ctx, a, b->value);
-    sum_of(&s, a);
-    sum_add(&s, b, 1);
-    return sum_build(ctx, &s);
+    const Aff *known = aff_recall(ctx, ASKED_SUM, a, b, NULL);
+    return known ? known : aff_remember(ctx, ASKED_SUM, a, b, NULL, sum_with(ctx, a, b, 1));
 }
 
 const Aff *aff_sub(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    AffSum s;
-    sum_difference(&s, a, b);
-    return sum_build(ctx, &s);
+    const Aff *known = aff_recall(ctx, ASKED_DIFFERENCE, a, b, NULL);
+    return known ? known : aff_remember(ctx, ASKED_DIFFERENCE, a, b, NULL, sum_with(ctx, a, b, -1));
 }
 
 const Aff *aff_scale(AffCtx *ctx, const Aff *a, int64_t factor)
@@ -511,15 +545,21 @@ const Aff *aff_rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
     return ctx->poison;
 }
 
+static const Aff *replaced(AffCtx *ctx, const Aff *a, const Aff *atom, const Aff *by)
+{
+    const Aff *x = aff_replace(ctx, a->a, atom, by);
+    const Aff *y = a->b ? aff_replace(ctx, a->b, atom, by) : NULL;
+    return x == a->a && y == a->b ? a : aff_rebuild(ctx, a->kind, x, y);
+}
+
 const Aff *aff_replace(AffCtx *ctx, const Aff *a, const Aff *atom, const Aff *by)
 {
     if (a == atom)
         return by;
-    if (!a->a)
+    if (!a->a || (atom->sym && !aff_uses_kind(a, atom->sym->kind)))
         return a;
-    const Aff *x = aff_replace(ctx, a->a, atom, by);
-    const Aff *y = a->b ? aff_replace(ctx, a->b, atom, by) : NULL;
-    return x == a->a && y == a->b ? a : aff_rebuild(ctx, a->kind, x, y);
+    const Aff *known = aff_recall(ctx, ASKED_REPLACED, a, atom, by);
+    return known ? known : aff_remember(ctx, ASKED_REPLACED, a, atom, by, replaced(ctx, a, atom, by));
 }
 
 const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by)

@@ -330,13 +330,19 @@ bool aff_proved_le(const Aff *a, const Aff *b)
     return some_item_le(a, AFF_MIN, b) || le_some_item(a, AFF_MAX, b);
 }
 
+/* A comparison is made only where it is not known to hold, or not to: of what is left, that of
+ * whole expressions is asked. */
 bool aff_always(AffCtx *ctx, const Aff *condition)
 {
     int64_t lo, hi;
     if (condition->kind == AFF_AND)
         return aff_always(ctx, condition->a) && aff_always(ctx, condition->b);
-    if (condition->kind == AFF_LE)
-        return difference_le_zero(condition->a, condition->b);
+    if (condition->kind == AFF_LE) {
+        const Aff *known = aff_recall(ctx, ASKED_ALWAYS, condition, condition, NULL);
+        if (!known)
+            known = aff_remember(ctx, ASKED_ALWAYS, condition, condition, NULL, difference_le_zero(condition->a, condition->b) ? condition : aff_poison(ctx));
+        return known == condition;
+    }
     aff_bounds(condition, &lo, &hi);
     return condition->kind != AFF_POISON && (lo > 0 || hi < 0);
 }

@@ -394,19 +394,25 @@ static const Aff *le_zero(AffCtx *ctx, AffSum *s)
     return aff_node(ctx, AFF_LE, sum_build(ctx, s), aff_const(ctx, 0));
 }
 
-const Aff *aff_le(AffCtx *ctx, const Aff *a, const Aff *b)
+/* a + beyond <= b */
+static const Aff *within_bound(AffCtx *ctx, const Aff *a, const Aff *b, int64_t beyond)
 {
     AffSum s;
     sum_difference(&s, a, b);
+    sum_add_constant(&s, beyond);
     return le_zero(ctx, &s);
+}
+
+const Aff *aff_le(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    const Aff *known = aff_recall(ctx, ASKED_LE, a, b, NULL);
+    return known ? known : aff_remember(ctx, ASKED_LE, a, b, NULL, within_bound(ctx, a, b, 0));
 }
 
 const Aff *aff_lt(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    AffSum s;
-    sum_difference(&s, a, b);
-    sum_add_constant(&s, 1);
-    return le_zero(ctx, &s);
+    const Aff *known = aff_recall(ctx, ASKED_LT, a, b, NULL);
+    return known ? known : aff_remember(ctx, ASKED_LT, a, b, NULL, within_bound(ctx, a, b, 1));
 }
 
 /* s == 0 with a canonical sign: the first coefficient is positive. */
@@ -560,7 +566,8 @@ static const Aff *join_logic(AffCtx *ctx, AffKind kind, const Aff *a, const Aff 
 
 const Aff *aff_and(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    return join_logic(ctx, AFF_AND, a, b);
+    const Aff *known = aff_recall(ctx, ASKED_AND, a, b, NULL);
+    return known ? known : aff_remember(ctx, ASKED_AND, a, b, NULL, join_logic(ctx, AFF_AND, a, b));
 }
 
 const Aff *aff_or(AffCtx *ctx, const Aff *a, const Aff *b)

@@ -60,7 +60,20 @@ typedef struct AffClaim {
 } AffClaim;
 typedef VEC(AffClaim) AffClaims;
 
+/* What is made of the same operands again and again, as when the elements of a tile are written
+ * one by one, is found rather than made: a table in which a new answer takes the place of an old one. */
+typedef enum AffAsked { ASKED_SUM, ASKED_DIFFERENCE, ASKED_LE, ASKED_LT, ASKED_AND, ASKED_REPLACED, ASKED_ALWAYS } AffAsked;
+typedef struct AffAnswer {
+    AffAsked what;
+    const Aff *a, *b, *c;
+    const Aff *answer; /* NULL: the place is empty */
+} AffAnswer;
+
 /* aff.c */
+/* NULL: it was not asked, or is forgotten. */
+const Aff *aff_recall(const AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, const Aff *c);
+/* The answer itself. */
+const Aff *aff_remember(AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, const Aff *c, const Aff *answer);
 AffClaims *aff_claims(AffCtx *ctx, Arena **arena);
 const Aff *aff_poison(AffCtx *ctx);
 const Aff *aff_node(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b);

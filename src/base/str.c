@@ -53,7 +53,9 @@ void str_add(Str *s, const char *text)
 
 void str_addc(Str *s, char c)
 {
-    str_addn(s, &c, 1);
+    reserve(s, 1);
+    s->data[s->len++] = c;
+    s->data[s->len] = '\0';
 }
 
 /* ---- formatted text ---------------------------------------------------------------- */

@@ -123,6 +123,7 @@ typedef struct Emitter {
     const int *uses;            /* by tile value id: how many operands it is, in the kernel */
     int **reserved;             /* by tile value id: where its packed words are made; NULL: anywhere */
 
+    int line, line_from;        /* of the operation before in the source, from 0, and where in the text that line begins */
     const TileBlock *block;     /* that is emitted, and which of its operations */
     int at;
     const TileOp *joined;       /* the product that was started with the one before */

@@ -122,12 +122,19 @@ const char *ix_lane_bit(Emitter *e, int level, int bit)
 
 /* ---- operations --------------------------------------------------------------------------- */
 
+/* Operations come mostly in the order of the text: lines are counted on from that of the one before. */
 static void emit_place(Emitter *e, const TileOp *op)
 {
-    int line, column;
-    if (!e->program->source || op->loc.end == 0) return;
-    source_place(e->program->source, op->loc.start, &line, &column);
-    em(e, ".loc 1 %d %d", line, column);
+    const Source *source = e->program->source;
+    const char *newline;
+    int at = op->loc.start;
+    if (!source || op->loc.end == 0 || at < 0 || (size_t)at > source->len) return;
+    if (at < e->line_from) e->line = e->line_from = 0;
+    while ((newline = memchr(source->text + e->line_from, '\n', (size_t)(at - e->line_from)))) {
+        e->line++;
+        e->line_from = (int)(newline - source->text) + 1;
+    }
+    em(e, ".loc 1 %d %d", e->line + 1, at - e->line_from + 1);
 }
 
 static void unsupported(Emitter *e, const TileOp *op)

@@ -61,9 +61,18 @@ int em_reg(Emitter *e, RegClass c)
     return e->next[c]++;
 }
 
+/* Half of the words of a kernel: written backwards, without a format to read. */
 const char *em_name(Emitter *e, RegClass c, int reg)
 {
-    return arena_printf(e->arena, "%s%d", PREFIX[c], reg);
+    char text[sizeof "%rd2147483647"];
+    int at = sizeof text - 1;
+
+    text[at] = '\0';
+    for (int rest = reg; rest > 0 || at == sizeof text - 1; rest /= 10)
+        text[--at] = (char)('0' + rest % 10);
+    for (size_t i = strlen(PREFIX[c]); i-- > 0;)
+        text[--at] = PREFIX[c][i];
+    return arena_strndup(e->arena, text + at, sizeof text - 1 - (size_t)at);
 }
 
 const char *em_new(Emitter *e, RegClass c)

@@ -90,30 +90,35 @@ static void put_number(Room *room, long long value)
     put(room, digits + at, sizeof digits - (size_t)at);
 }
 
-/* What most formats have, %s %d %c %%; false: something else. */
-static bool put_plain(Room *room, char directive, va_list *args)
+/* What most formats have, %s %d %lld %c %%: how many letters behind the %; 0: something else. */
+static size_t put_plain(Room *room, const char *directive, va_list *args)
 {
     const char *text;
     char c;
 
-    switch (directive) {
+    switch (*directive) {
     case 's':
         text = va_arg(*args, const char *);
         text = text ? text : "(null)";
         put(room, text, strlen(text));
-        return true;
+        return 1;
     case 'd':
         put_number(room, va_arg(*args, int));
-        return true;
+        return 1;
+    case 'l':
+        if (directive[1] != 'l' || directive[2] != 'd')
+            return 0;
+        put_number(room, va_arg(*args, long long));
+        return 3;
     case 'c':
         c = (char)va_arg(*args, int);
         put(room, &c, 1);
-        return true;
+        return 1;
     case '%':
         put(room, "%", 1);
-        return true;
+        return 1;
     }
-    return false;
+    return 0;
 }
 
 static void terminate(Room *room)
@@ -140,15 +145,16 @@ int text_vformat(char *data, size_t size, const char *fmt, va_list given)
 
     va_copy(args, given);
     for (;;) {
-        size_t literal = 0;
+        size_t literal = 0, letters;
 
         while (fmt[literal] && fmt[literal] != '%')
             literal++;
         put(&room, fmt, literal);
         fmt += literal;
-        if (!*fmt || !put_plain(&room, fmt[1], &args))
+        letters = *fmt ? put_plain(&room, fmt + 1, &args) : 0;
+        if (letters == 0)
             break;
-        fmt += 2;
+        fmt += 1 + letters;
     }
     terminate(&room);
     len = *fmt ? format_rest(&room, fmt, args) : (int)room.len;

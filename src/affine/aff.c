@@ -8,9 +8,15 @@
  */
 #include "affine/sum.h"
 
+/* With the hash beside the node: of most others in its way a node that is looked for is told apart by it alone. */
+typedef struct Slot {
+    const AffNode *node; /* NULL: the slot is free */
+    uint64_t hash;
+} Slot;
+
 struct AffCtx {
     Arena *arena;
-    const AffNode **table; /* open addressing; the capacity is a power of two */
+    Slot *table; /* open addressing; the capacity is a power of two */
     int cap, count;
     VEC(AffSym *) syms;
     const Aff *poison;
@@ -42,23 +48,23 @@ static bool node_same(const Aff *x, const Aff *y)
            x->b == y->b;
 }
 
-static int find_slot(const AffCtx *ctx, const Aff *key)
+static Slot *find_slot(const AffCtx *ctx, const Aff *key, uint64_t hash)
 {
-    int mask = ctx->cap - 1, at = (int)(node_hash(key) & (uint64_t)mask);
-    while (ctx->table[at] && !node_same(&ctx->table[at]->aff, key))
+    uint64_t mask = (uint64_t)ctx->cap - 1, at = hash & mask;
+    while (ctx->table[at].node && (ctx->table[at].hash != hash || !node_same(&ctx->table[at].node->aff, key)))
         at = (at + 1) & mask;
-    return at;
+    return &ctx->table[at];
 }
 
 static void grow_table(AffCtx *ctx)
 {
-    const AffNode **old = ctx->table;
+    const Slot *old = ctx->table;
     int old_cap = ctx->cap;
     ctx->cap = old_cap ? old_cap * 2 : 256;
-    ctx->table = arena_array(ctx->arena, const AffNode *, ctx->cap);
+    ctx->table = arena_array(ctx->arena, Slot, ctx->cap);
     for (int i = 0; i < old_cap; i++)
-        if (old[i])
-            ctx->table[find_slot(ctx, &old[i]->aff)] = old[i];
+        if (old[i].node)
+            *find_slot(ctx, &old[i].node->aff, old[i].hash) = old[i];
 }
 
 static int node_size(const Aff *a)
@@ -78,16 +84,17 @@ static const Aff *intern(AffCtx *ctx, Aff key)
         return ctx->poison;
     if (ctx->count * 2 >= ctx->cap)
         grow_table(ctx);
-    int slot = find_slot(ctx, &key);
-    if (ctx->table[slot])
-        return &ctx->table[slot]->aff;
+    uint64_t hash = node_hash(&key);
+    Slot *slot = find_slot(ctx, &key, hash);
+    if (slot->node)
+        return &slot->node->aff;
     AffNode *node = arena_new_of(ctx->arena, AffNode);
     node->aff = key;
     node->aff.id = ctx->count++;
     node->size = size;
     node->kinds = (key.sym ? 1u << key.sym->kind : 0) | node_kinds(key.a) | node_kinds(key.b);
     aff_node_bounds(node);
-    ctx->table[slot] = node;
+    *slot = (Slot){node, hash};
     return &node->aff;
 }
 

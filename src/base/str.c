@@ -262,7 +262,7 @@ void str_json(Str *s, const char *text)
 bool text_among(const char *const *list, int n, const char *text)
 {
     for (int i = 0; text && i < n; i++)
-        if (strcmp(list[i], text) == 0)
+        if (*list[i] == *text && strcmp(list[i], text) == 0)
             return true;
     return false;
 }

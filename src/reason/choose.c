@@ -139,7 +139,7 @@ static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
         return !extent->part || extent->known % extent->fixed == 0;
     }
     for (int i = 0; i < n; i++) {
-        if (extent->contracted && list[i] % plan_contracted_step(s->plan) != 0)
+        if (extent->contracted && list[i] % s->plan->contracted_step != 0)
             continue;
         /* a tile twice as long as the dimension has nothing to do in its second half */
         if (extent->part && extent->known % list[i] != 0)

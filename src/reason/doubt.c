@@ -244,7 +244,7 @@ StepCounts plan_count_steps(const Steps *steps)
     bool multiplies = false, reduces = false;
     StepCounts n = {.products = most_in_loop(steps, false, is_product), .all_products = all_products(steps, false),
                     .copies = most_in_loop(steps, false, fills_shared), .rows = most_in_loop(steps, false, loads_row),
-                    .lookups = most_in_loop(steps, false, looks_up)};
+                    .lookups = most_in_loop(steps, false, looks_up), .blocks = plan_masks_blocks(steps)};
 
     n.only_sums = only_sums(steps, false, &multiplies, &reduces) && multiplies && reduces;
     return n;

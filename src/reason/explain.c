@@ -58,7 +58,7 @@ static void explain_tile(Explainer *e, const Extent *extent)
 
 static void explain_whole(Explainer *e, const Extent *extent)
 {
-    int64_t size = e->c->size[extent->id], step = plan_contracted_step(e->plan);
+    int64_t size = e->c->size[extent->id], step = e->plan->contracted_step;
     const char *to = e->c->in_rows                   ? "a multiple of what the lanes of a row load at once"
                      : size - extent->known >= step ? "wider panels of shared memory"
                                                     : "a multiple of 16, the tensor cores' depth";

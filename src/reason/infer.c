@@ -536,7 +536,7 @@ static bool part_bound(Plan *plan, const Expr *e, int64_t unsaid, int64_t *value
 /* Of a side that a block has whole, `lo:hi` in whole atoms; `:` is all of it. NULL: it is no such part. */
 static const Extent *side_of_part(Plan *plan, const Expr *item, const Extent *whole)
 {
-    int step = plan_contracted_step(plan);
+    int step = plan->contracted_step;
     int64_t lo, hi;
 
     if (item->kind == EXPR_ELLIPSIS || (item->kind == EXPR_RANGE && !item->a && !item->b))
@@ -564,7 +564,7 @@ static void infer_part(Plan *plan, const Expr *operand)
     if (!row || !col) {
         Diag *diag = plan_fail(plan, TW0602, e->span, "no part of %s that a product can take", whole->name);
         diag_note(plan->diags, diag, "bounds are known when compiling, within %s, multiples of %d, along sides that tiles have whole",
-                  whole->name, plan_contracted_step(plan));
+                  whole->name, plan->contracted_step);
         return;
     }
     Tile *part = make_tile(plan, part_name(plan, e));
@@ -777,7 +777,7 @@ static bool lies_in_panels(const Plan *plan, const Extent *extent)
  * (seen on an H200: 80 in tiles 96 wide takes 0.90 of the time). So many panels are half as many of twice the width. */
 static int64_t padding_step(const Plan *plan, const Extent *extent)
 {
-    int64_t step = plan_contracted_step(plan), panels = (extent->known + step - 1) / step;
+    int64_t step = plan->contracted_step, panels = (extent->known + step - 1) / step;
     bool many = panels > FEW_PANELS && panels % 2 != 0 && !extent->part;
 
     return many && plan->options->target->has_tma && lies_in_panels(plan, extent) ? 2 * step : step;
@@ -846,7 +846,7 @@ static bool adds_up(const Block *block)
  * a tile that has rows along the same dimension as the block's is not to be a part of what is summed. */
 static void check_sums(Plan *plan)
 {
-    int64_t step = plan_contracted_step(plan);
+    int64_t step = plan->contracted_step;
 
     for (int i = 0; i < plan->extents.len && !plan->failed; i++) {
         Extent *extent = plan->extents.data[i];

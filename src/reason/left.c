@@ -16,6 +16,11 @@ static double blocks_in(int64_t size, int64_t block)
     return (double)((size + block - 1) / block);
 }
 
+static bool is_of_blocks(const Read *read)
+{
+    return read->element && read->rows > 1 && read->cols > 1;
+}
+
 /* Of all that tiles as large as blocks compute. */
 static double left_by(const Choice *c, const Step *step)
 {
@@ -24,7 +29,7 @@ static double left_by(const Choice *c, const Step *step)
     for (int i = 0; i < step->reads.len; i++) {
         const Read *read = &step->reads.data[i];
 
-        if (!read->element || read->rows <= 1 || read->cols <= 1)
+        if (!is_of_blocks(read))
             continue;
         double blocks = blocks_in(c->size[step->result->row->id], read->rows) * blocks_in(c->size[step->result->col->id], read->cols);
         left = fmax(left, (1 - pow(1 - KEPT, blocks)) / KEPT);
@@ -44,4 +49,18 @@ double plan_left(const Choice *c, const Steps *steps)
         left = fmax(left, fmax(plan_left(c, &step->body), plan_left(c, &step->orelse)));
     }
     return left;
+}
+
+bool plan_masks_blocks(const Steps *steps)
+{
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+
+        for (int r = 0; step->class == OPC_MASK && r < step->reads.len; r++)
+            if (is_of_blocks(&step->reads.data[r]))
+                return true;
+        if (plan_masks_blocks(&step->body) || plan_masks_blocks(&step->orelse))
+            return true;
+    }
+    return false;
 }

@@ -881,7 +881,7 @@ static void TW_PRINTF(3, 4) misfit(Modeler *m, Misfit kind, const char *fmt, ...
 
 static bool sums_fit(Modeler *m)
 {
-    int step = plan_contracted_step(m->plan);
+    int step = m->plan->contracted_step;
 
     for (int i = 0; i < m->plan->extents.len; i++) {
         const Extent *extent = m->plan->extents.data[i];
@@ -1107,7 +1107,7 @@ void plan_rate(Plan *plan, Choice *c)
     c->exps = m.main.exps;
     c->traffic = m.main.traffic;
     bound_of(&m.main, &c->limiter);
-    c->cost = (m.total + rest) * counted * plan_left(c, &plan->steps);
+    c->cost = (m.total + rest) * counted * (plan->counts.blocks ? plan_left(c, &plan->steps) : 1);
     if (m.grid > 0 && m.grid < m.t->sms)
         c->cost *= 1 + IDLE * (1 - m.grid / m.t->sms);
     if (has_own_quarters(&m) && m.sharing == 1 && m.grid > m.t->sms) /* nothing runs while one block ends and the next begins */

@@ -106,6 +106,7 @@ typedef struct StepCounts {
     int products, copies, rows, lookups; /* in the loop that has most: products, tiles to shared memory, rows to registers, tiles that
                                           * lie where elements say */
     int all_products;                    /* in all loops */
+    bool blocks;                         /* a mask reads a table of blocks (left.c) */
     bool only_sums;                      /* loops add products, and nothing else, to tiles of which rows are reduced later */
 } StepCounts;
 
@@ -165,6 +166,7 @@ typedef struct Plan {
     VEC(const Stmt *) decls;  /* Param, Let, Index, assignments */
     VEC(const char *) taken;  /* names that variables may not have */
     VEC(const char *) set;    /* dimensions that --set makes known */
+    int contracted_step;      /* what contracted extents are multiples of: 16, or 32 where operands have 8 bits */
     Steps steps;              /* of the unit's body, once its tiles are known, */
     StepCounts counts;        /* and what is counted of them */
     VEC(LivePoint) live;      /* for every statement that touches registers */
@@ -240,8 +242,6 @@ bool plan_is_tile_size(const Plan *plan, const char *name); /* BM, ...: what til
 const PlanTensor *plan_tensor(const Plan *plan, const char *name);
 /* The tensor in global memory that a Copy names, or NULL. */
 const PlanTensor *plan_copied(const Plan *plan, const Stmt *copy);
-/* What contracted extents are multiples of: 16, or 32 where operands have 8 bits. */
-int plan_contracted_step(const Plan *plan);
 /* An extent with this kind and dimension; made when there is none. */
 Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim);
 Extent *plan_loop(Plan *plan, const Stmt *loop);
@@ -332,6 +332,7 @@ bool plan_divides_places(Plan *plan, const Tile *tile, const Expr *e);
 double plan_read_registers(const Choice *choice, const Step *step);
 /* left.c: how much tiles of these sizes compute where a table says which blocks count, over what those as large as blocks do. */
 double plan_left(const Choice *choice, const Steps *steps);
+bool plan_masks_blocks(const Steps *steps);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
 void plan_op_cost(OpId op, double *plain, double *special);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */

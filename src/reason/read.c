@@ -705,7 +705,7 @@ static bool casts_to_bytes(const Block *block)
     return false;
 }
 
-int plan_contracted_step(const Plan *plan)
+static int contracted_step(const Plan *plan)
 {
     for (int i = 0; i < plan->tensors.len; i++)
         if (is_byte(plan->tensors.data[i].dtype))
@@ -763,6 +763,7 @@ bool plan_read(Plan *plan)
         if (s->kind == STMT_GRID)
             grid = s;
     }
+    plan->contracted_step = contracted_step(plan);
     bind_all(plan);
     refuse_allocations(plan, body);
     read_copies(plan, body, 0);

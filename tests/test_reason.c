@@ -791,6 +791,21 @@ static void longer_rows_are_shared_by_many_warps(void **state)
     }
 }
 
+/* Of a length that the launch says there is a kernel for each range; that of the shortest has as many rows a warp as hide a block's
+ * start, and turns no longer than they are. */
+static void short_rows_share_warps(void **state)
+{
+    Case t;
+    (void)state;
+
+    begin(&t);
+    ReasonResult *result = reason_text(&t, norm_in_parts, "sm_90a", NULL, 0);
+    assert_non_null(result);
+    assert_true(code_number(&t, result, "BM") == 32 && code_number(&t, result, "warps") == 1);
+    assert_true(code_number(&t, result, "BN") == 32 && code_number(&t, result, "kept") == 4);
+    arena_free(t.arena);
+}
+
 /* Where loops read them again; a row that is held whole is read once. */
 static void rows_are_kept_as_asked(void **state)
 {
@@ -1137,7 +1152,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 14];
+    struct CMUnitTest tests[MAX_CASES + 15];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -1161,6 +1176,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(longer_rows_are_shared_by_many_warps);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(short_rows_share_warps);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_are_kept_as_asked);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(blocks_keep_rows_as_asked);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_of_a_word_are_read_together);

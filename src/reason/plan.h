@@ -147,6 +147,7 @@ typedef struct RowRange {
     int lanes;        /* of a warp, side by side along a row: the others have other rows */
     int64_t kept;     /* how long those are that shared memory keeps; 0: it keeps none */
     int cluster;      /* blocks that keep one together */
+    int beside, down; /* warps beside each other, each with rows of its own, of which a lane has so many */
 } RowRange;
 
 typedef struct Plan {
@@ -378,9 +379,10 @@ Expr *plan_in_range(Plan *plan);
 bool plan_reads_again(Plan *plan);
 /* Bytes of a column of what several loops over the row read; 0: each reads something else. */
 int plan_kept_column(Plan *plan);
-/* How rows of up to so many bytes are kept: by the warps of a block, or of each of several that are a cluster. */
+/* How rows of up to so many bytes are kept: by the warps of a block, or of each of several that are a cluster. Of short ones a block
+ * has several: as many as `beside` warps have, of `32 / lanes` lanes, each of which has `down` one below the other. */
 typedef struct KeptRow {
-    int bytes, warps, lanes, blocks;
+    int bytes, warps, lanes, blocks, beside, down;
 } KeptRow;
 /* For rows of so many bytes; and whether a block has room for so many of them. */
 KeptRow plan_kept_row(const Target *t, int64_t bytes);

@@ -337,7 +337,7 @@ static void add_block(RowSearch *s, const Block *block, double turns)
     s->latency += loads ? turns * LATENCY : 0;
 }
 
-/* Rows of a block, of which a lane has one. */
+/* Rows of a block, were a lane to have one. */
 static int rows_of(const RowSearch *s)
 {
     return s->warps_m * (LANES / s->lanes);
@@ -352,7 +352,7 @@ static bool keeps(const RowSearch *s)
 /* Blocks whose kept rows have room beside each other. */
 static int shared_blocks(const RowSearch *s)
 {
-    int64_t bytes = (int64_t)(s->now.kept * size_of(s, plan_one_loop(s->plan))) * s->kept_column * rows_of(s);
+    int64_t bytes = (int64_t)(s->now.kept * size_of(s, plan_one_loop(s->plan))) * s->kept_column * rows_of(s) * s->down;
     int64_t n = s->t->shared_per_sm / (bytes + s->t->shared_reserved);
 
     return n < s->t->blocks_per_sm ? (int)n : s->t->blocks_per_sm;
@@ -530,20 +530,22 @@ static void try_sizes(RowSearch *s)
 /* The row is kept, up to this length, by so many blocks: a lane has few of its elements a turn. */
 static void keep_row(RowSearch *s, int64_t length, int blocks)
 {
-    s->along = KEPT_VALUES / s->k;
+    for (s->along = KEPT_VALUES / (s->k * s->down); s->along > 1 && s->along / 2 * s->lanes * s->k >= length; s->along /= 2)
+        ;
+    s->along = s->along > 0 ? s->along : 1;
     int64_t size = size_for(s, plan_one_loop(s->plan)), all = size * blocks;
     s->now.kept = (int)((length + all - 1) / all);
     s->now.cluster = blocks;
-    if (plan_can_keep(s->t, s->now.kept * size * s->kept_column * rows_of(s)))
+    if (plan_can_keep(s->t, s->now.kept * size * s->kept_column * rows_of(s) * s->down))
         try_sizes(s);
 }
 
-/* A row of a range at a time, and as much of it a turn as the lanes hold. */
+/* Rows of a range, and as much of one a turn as the lanes hold. */
 static void each_turn(RowSearch *s)
 {
     int before = s->considered;
 
-    s->down = 1;
+    s->down = s->plan->range.down;
     if (s->plan->range.kept) {
         keep_row(s, s->plan->range.kept, s->plan->range.cluster);
         return;
@@ -613,8 +615,8 @@ static void each_warps(RowSearch *s)
 {
     for (s->now.warps_n = 1; s->now.warps_n <= MAX_WARPS; s->now.warps_n = s->whole ? s->now.warps_n + 1 : 2 * s->now.warps_n)
         for (s->warps_m = 1; s->warps_m * s->now.warps_n <= MAX_WARPS; s->warps_m *= 2) {
-            if (s->plan->range.typical && s->warps_m > 1)
-                break;
+            if (s->plan->range.typical && s->warps_m != s->plan->range.beside)
+                continue;
             s->now.warps = s->warps_m * s->now.warps_n;
             if ((s->warps_forced && s->now.warps != s->warps_forced) ||
                 (s->warps_n_forced && s->now.warps_n != s->warps_n_forced))

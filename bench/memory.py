@@ -22,7 +22,7 @@ import sys
 import common
 from program import evaluate
 
-SHAPES = [(16384, 4096), (16384, 8192), (4096, 16384), (65536, 1024), (8192, 12800), (20000, 3001)]
+SHAPES = [(16384, 4096), (16384, 8192), (4096, 16384), (65536, 1024), (8192, 12800), (20000, 3001), (1048576, 64), (524288, 128), (65536, 997)]
 EPS = 1e-5
 TOLERANCE = 0.02  # of an error, over the largest value
 

@@ -407,6 +407,41 @@ static void products_of_16_bits_leave_in_sixteens(void **state)
     }
 }
 
+/* A tile of memory that meets what a product made is loaded two columns at a time where rows have an even number of them. What
+ * lasts over a loop does so as it came, for any alignment as well: behind the loop numbers are made of it anew. */
+static void tiles_beside_products_come_in_pairs(void **state)
+{
+    static const struct {
+        const char *dtype, *pair, *one, *number; /* `number`: made of the second of a pair */
+        int columns;
+        bool together;
+    } cases[] = {{"bf16", "ld.global.b32", "ld.global.b16", "0xffff0000", 64, true},
+                 {"fp32", "ld.global.v2.f32", "ld.global.f32", NULL, 64, true},
+                 {"bf16", "ld.global.b32", "ld.global.b16", "0xffff0000", 63, false}};
+    enum { PAIRS = 64 * 64 / 128 / 2 };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *code = arena_printf(arena,
+            "Kernel k\n  Input X (M, N) %s\n  Input A (M, K) bf16\n  Input B (N, K) bf16\n  Output Y (M, N) fp32\n  Output Z (M, N) fp32\n"
+            "  N = %d\n  Grid m = ceil(M / 64)\n  Allocate A in shared (64, 16)\n  Allocate B in shared (64, 16)\n"
+            "  Allocate X in register (64, 64) %s\n  Allocate Z in register (64, 64)\n  Allocate Y in register (64, 64)\n"
+            "  Copy X (64, 64) in coordinate [M = m] from global to register\n  Compute Multiply X, 2 and get Z\n"
+            "  Copy Z (64, 64) in coordinate [M = m] from register to global\n"
+            "  for k = 0:ceil(K / 16)\n    Copy A (64, 16) in coordinate [M = m, K = k] from global to shared\n"
+            "    Copy B (64, 16) in coordinate [N = 0, K = k] from global to shared\n    Compute GEMM A, B.T and accumulate Y\n  end\n"
+            "  Compute Add Y, X and get new Y\n  Copy Y (64, 64) in coordinate [M = m] from register to global\n"
+            "  Schedule sm_80\n    warps = 4\n  end\nend\n", cases[i].dtype, cases[i].columns, cases[i].dtype);
+        const char *ptx = compiled(arena, code, true), *any = strstr(ptx, ".entry k_any(");
+
+        assert_non_null(any);
+        assert_int_equal(count(ptx, cases[i].pair) - count(any, cases[i].pair), cases[i].together ? PAIRS : 0);
+        if (cases[i].together) assert_int_equal(count(ptx, cases[i].one) - count(any, cases[i].one), 0);
+        if (cases[i].number) assert_int_equal(count(ptx, cases[i].number), 2 * 2 * PAIRS);
+        check_code(arena, code, "sm_80", DT_BF16, "M=71 K=40");
+    }
+}
+
 /* Where addresses allow no wide copies, a thread goes through the elements of its chunks in loops that
  * stay loops, so that ptxas has little to do; and one condition serves for a chunk that ends with its row. */
 static void elements_are_copied_in_loops(void **state)
@@ -450,6 +485,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(entries_are_taken_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),
         cmocka_unit_test_setup_teardown(products_of_16_bits_leave_in_sixteens, setup, teardown),
+        cmocka_unit_test_setup_teardown(tiles_beside_products_come_in_pairs, setup, teardown),
         cmocka_unit_test_setup_teardown(elements_are_copied_in_loops, setup, teardown),
     };
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL);

@@ -934,6 +934,92 @@ const Aff *cp_inside(Emitter *e, const TileOp *op, const TileValue *v, const Pla
     return aff_and(aff, inside, gl_where(e, op, p->row, p->col));
 }
 
+/* Whether all values are pairs of neighbouring columns. */
+static bool is_of_pairs(const TileValue *v)
+{
+    int n = lay_fragment_values(v->type.layout, v->type.rows, v->type.cols);
+    for (int i = 0; i < n; i += 2) {
+        int row, col, next_row, next_col;
+        fr_place(v, i, &row, &col);
+        fr_place(v, i + 1, &next_row, &next_col);
+        if (next_row != row || next_col != col + 1) return false;
+    }
+    return v->type.cols > 1 && n % 2 == 0;
+}
+
+/* Whether the block uses what it loads behind a loop that does not. */
+static bool lasts_over_loop(const Emitter *e, const TileOp *op)
+{
+    const TileOp *const *ops = (const TileOp *const *)e->block->ops.data;
+    int n = e->block->ops.len, i = e->at + 1;
+    while (i < n && (ops[i]->kind != TILE_FOR || tile_used_in(e->block, i, i + 1, op->results[0]))) i++;
+    return tile_used_in(e->block, i, n, op->results[0]);
+}
+
+/* One access of 4 or 8 bytes brings a pair: in aligned rows, of which an even number of columns is inside. */
+static bool in_one_access(const Emitter *e, const TileOp *op)
+{
+    bool aligned = e->aligned && tile_in_chunks(op) && aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0;
+    return aligned && !(op->where && aff_uses(op->where, e->program->col));
+}
+
+static bool can_load_pairs(const Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    DType t = op->tensor->dtype;
+    bool narrow = dtype_is_narrow(t) && dtype_bytes(t) == 2 && v->type.dtype == t;
+    if ((t != DT_F32 && !narrow) || !is_of_pairs(v)) return false;
+    return in_one_access(e, op) || (narrow && lasts_over_loop(e, op));
+}
+
+static void load_wide_pair(Emitter *e, const char *guard, const char *address, const int *f)
+{
+    for (int k = 0; k < 2 && *guard; k++) em(e, "mov.f32 %%f%d, 0f00000000;", f[k]);
+    em(e, "%sld.global.v2.f32 {%%f%d, %%f%d}, %s;", guard, f[0], f[1], address);
+}
+
+/* Values i and i + 1, each by an access of its own. */
+static void load_halves(Emitter *e, const TileOp *op, int i, const char *row, int pair)
+{
+    const char *half[2];
+    for (int k = 0; k < 2; k++) {
+        Place p = cp_place(e, op->results[0], i + k);
+        const char *guard = gl_guard(e, cp_inside(e, op, op->results[0], &p, 1));
+        half[k] = em_new(e, REG_H);
+        if (*guard) em(e, "mov.b16 %s, 0;", half[k]);
+        em(e, "%sld.global.b16 %s, %s;", guard, half[k], cp_column_address(e, op, row, p.col_step));
+    }
+    em(e, "mov.b32 %%r%d, {%s, %s};", pair, half[0], half[1]);
+}
+
+/* Elements of 16 bits stay as they came, two in a register, until arithmetic takes them. */
+static void load_pairs(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    Frag *frag = fr_new(e, v);
+    bool wide = op->tensor->dtype == DT_F32, whole = in_one_access(e, op);
+    const char *corner = cp_lane_corner(e, op, v);
+    RowAddress last = {0};
+    if (wide) frag->f = fr_fresh(e, REG_F, frag->n);
+    else frag->packed = fr_fresh(e, REG_R, frag->n / 2);
+    frag->loaded = !wide;
+    for (int i = 0; i < frag->n; i += 2) {
+        Place p = cp_place(e, v, i);
+        const char *row = cp_row_address(e, op, corner, &p, &last);
+        if (!whole) {
+            load_halves(e, op, i, row, frag->packed[i / 2]);
+            continue;
+        }
+        const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 1)), *address = cp_column_address(e, op, row, p.col_step);
+        if (wide) {
+            load_wide_pair(e, guard, address, &frag->f[i]);
+            continue;
+        }
+        if (*guard) em(e, "mov.b32 %%r%d, 0;", frag->packed[i / 2]);
+        em(e, "%sld.global.b32 %%r%d, %s;", guard, frag->packed[i / 2], address);
+    }
+}
+
 void cp_load(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
@@ -946,8 +1032,13 @@ void cp_load(Emitter *e, const TileOp *op)
         st_load(e, op);
         return;
     }
+    bool later = lr_can(e, op);
+    if (!later && can_load_pairs(e, op)) {
+        load_pairs(e, op);
+        return;
+    }
     fr_new_f32(e, v);
-    if (lr_can(e, op)) {
+    if (later) {
         lr_begin(e, op);
         return;
     }

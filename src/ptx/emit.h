@@ -32,6 +32,7 @@ typedef struct Frag {
     int *packed;          /* REG_R numbers of pairs (2i, 2i+1); NULL: not materialised */
     const char *integer;  /* one number as it was read from a tensor of integers; NULL: it was not */
     bool shared;          /* another value is in the same registers */
+    bool loaded;          /* as pairs, of which f, if there is one, was made */
     Later *later;         /* its values are loaded where fr_operand asks for them first; else NULL */
 } Frag;
 

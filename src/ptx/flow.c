@@ -274,6 +274,17 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
     str_add(&e->scopes.data[em_level(e)], str_text(&exits));
 }
 
+/* What the loop does not use, and came as pairs, lasts over it as such: behind it numbers are made of them anew. */
+static void keep_as_loaded(Emitter *e, const TileOp *loop)
+{
+    int *used = arena_array(e->arena, int, e->kernel->next_value);
+    rm_note_uses(loop, 1, used);
+    for (int v = 0; v < e->kernel->next_value; v++) {
+        Frag *frag = &e->frags[v];
+        if (frag->loaded && !used[v] && frag->level == em_level(e)) frag->f = NULL;
+    }
+}
+
 void fl_for(Emitter *e, const TileOp *op)
 {
     const TileBlock *body = op->regions[0];
@@ -311,6 +322,7 @@ void fl_for(Emitter *e, const TileOp *op)
     *text = whole;
     em_close(e);
     if (em_level(e) == 0 && rm_anew_behind(e, op)) an_behind_loop(e, j);
+    keep_as_loaded(e, op);
 
     /* The results live in the carried registers. */
     for (int k = 0; k < op->n_results; k++) {

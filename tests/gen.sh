@@ -525,6 +525,7 @@ try ../tests/gen/product_with_one_row --set N=1 --set K=33 --target sm_90a --bin
 try ../tests/gen/product_with_one_row --set N=1 --set M=1 --target sm_80 --bind K=70
 right softmax_of_integers "--set D=64 --target sm_80" --bind n=33 --bind m=70
 right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
+right rows_beyond_products "--set D=72" --bind T=70 --bind F=96 # rows that last over a loop
 right keys_as_values "--set D=80 --target sm_90a" --bind batch=1 --bind heads=2 --bind q_len=70 --bind kv_len=133
 right means_of_blocks "--set D=64 --target sm_90a" --bind batch=1 --bind heads=2 --bind len=160 # elements a length of the launch from each other
 right means_of_blocks "--set D=192 --target sm_90a" --bind batch=1 --bind heads=1 --bind len=96

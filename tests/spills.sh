@@ -95,6 +95,13 @@ for target in sm_80 sm_89 sm_90a; do
     whole words_of_listed_rows $target --set K=512 --set spare=0 # places of rows beside words that are read ahead
     whole words_of_listed_rows $target --set K=4096 --set spare=0
 done
+for dim in 128 136; do
+    whole rows_beyond_products sm_80 --set D=$dim # rows that last over a loop of products
+    whole rows_beyond_products sm_86 --set D=$dim
+    whole rows_beyond_products sm_90a --set D=$dim --set F=256
+done
+whole latents_looked_up sm_75 --dtype fp16 --set heads=32 --set page=4 # loops that add products of tiles on their way,
+whole ../../ops/three_gemms sm_75 --dtype fp16 --set L=64 --set N=4096 # and one of a single turn
 for dim in 64 80 96 112; do
     whole two_values sm_80 --set D=$dim # sums beside each other, and outputs of a later loop
 done

@@ -435,6 +435,49 @@ static const char keys[] =
     "  end\n"
     "  Copy X from register to global\n  Copy Y from register to global\nend\n";
 
+/* A tile that lasts over a loop which does not touch it. */
+static const char lasting[] =
+    "Kernel lasting\n"
+    "  Input X (M, K)\n"
+    "  Input W (K, F)\n"
+    "  Input U (F, K)\n"
+    "  Output Y (M, K)\n"
+    "  Grid over M\n"
+    "  Copy X from global to register\n"
+    "  Compute Silu X and get N\n"
+    "  for j over F\n"
+    "    Copy W from global to shared\n"
+    "    Copy U from global to shared\n"
+    "    Compute GEMM N, W and get H\n"
+    "    Compute GEMM H, U and accumulate Y\n"
+    "  end\n"
+    "  Compute Add Y, X and get new Y\n"
+    "  Copy Y from register to global\n"
+    "end\n";
+
+/* A sum that each turn makes anew of the turn before's, beside two tiles. */
+static const char carried[] =
+    "Kernel carried\n"
+    "  Input Q (q_len, D)\n"
+    "  Input K (kv_len, D)\n"
+    "  Input V (kv_len, D)\n"
+    "  Output O (q_len, D)\n"
+    "  Grid over q_len\n"
+    "  Copy Q from global to shared\n"
+    "  Compute Fill O, 0\n"
+    "  for t over kv_len\n"
+    "    Copy K from global to shared\n"
+    "    Copy V from global to shared\n"
+    "    Compute GEMM Q, K.T and get S\n"
+    "    Compute GEMM Q, V.T and get T\n"
+    "    Compute RowMax T and get a\n"
+    "    Compute Multiply S, T and get new S\n"
+    "    Compute Multiply O, a and get new O\n"
+    "    Compute GEMM S, V and accumulate O\n"
+    "  end\n"
+    "  Copy O from register to global\n"
+    "end\n";
+
 /* What ptxas 13.0 made of a choice: the blocks for which it spilled nothing, 0 for none. */
 typedef struct Assembled {
     const char *sketch, *target, *sets[6];
@@ -476,6 +519,10 @@ static void registers_are_as_ptxas_found(void **state)
         {turned, "sm_80", {"D=64", "BM=128", "BN=64", "warps=8", "stages=2"}, 1},
         {turned, "sm_90a", {"D=64", "BM=128", "BN=128", "warps=8", "stages=2"}, 1},
         {hidden, "sm_80", {"K=64", "N=64", "BM=64", "BN=64", "warps=4"}, 3},
+        {lasting, "sm_80", {"K=160", "BM=64", "BN=64", "warps=4", "stages=1"}, 2},
+        {lasting, "sm_80", {"K=192", "BM=64", "BN=64", "warps=4", "stages=1"}, 0},
+        {carried, "sm_80", {"D=64", "BM=128", "BN=64", "warps=4", "stages=1"}, 2},
+        {carried, "sm_80", {"D=96", "BM=128", "BN=64", "warps=4", "stages=1"}, 0},
         {by_row, "sm_80", {"BM=64", "BN=64", "BK=64", "warps=4", "stages=1"}, 2},
         {keys, "sm_90a", {"D=128", "BM=128", "BN=64", "warps=8", "stages=2"}, 1},
         {keys, "sm_90a", {"D=48", "BM=128", "BN=128", "warps=8", "stages=2"}, 0},

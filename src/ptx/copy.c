@@ -963,13 +963,14 @@ static bool in_one_access(const Emitter *e, const TileOp *op)
     return aligned && !(op->where && aff_uses(op->where, e->program->col));
 }
 
+/* Two loads as well, where nobody counts registers, or where they are short: half of them until arithmetic takes the elements. */
 static bool can_load_pairs(const Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
     DType t = op->tensor->dtype;
     bool narrow = dtype_is_narrow(t) && dtype_bytes(t) == 2 && v->type.dtype == t;
     if ((t != DT_F32 && !narrow) || !is_of_pairs(v)) return false;
-    return in_one_access(e, op) || (narrow && lasts_over_loop(e, op));
+    return in_one_access(e, op) || (narrow && (!e->aligned || lasts_over_loop(e, op)));
 }
 
 static void load_wide_pair(Emitter *e, const char *guard, const char *address, const int *f)

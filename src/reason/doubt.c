@@ -23,6 +23,9 @@ enum {
     BEHIND_REGS = 24, /* the same, of outputs that another loop makes */
     SUM_REGS = 28,     /* addresses and fragments of a turn that does nothing but add products to whole rows, */
     SUM_HELD_REGS = 24, /* and where tiles are on their way through registers */
+    FETCHED_REGS = 8,  /* of a second operand, as the estimate has them, */
+    FETCHED_STEPS = 2, /* and steps of it that are there at once where tiles are on their way through registers, */
+    SINGLE_REGS = 8,   /* with what is made ahead in a loop of one turn */
     PANELS_BYTES = 256, /* rows of a tile that two panels of shared memory hold */
     WARP = 32
 };
@@ -239,6 +242,19 @@ static int sum_registers(const Plan *plan)
     return plan->counts.only_sums ? SUM_REGS + (plan->options->target->has_cp_async ? 0 : SUM_HELD_REGS) : 0;
 }
 
+/* A loop that does nothing but add one product to a sum is one stretch of code with the loads of the next turn's tiles, of which each
+ * has an address: ptxas keeps those, and has the second operand of this step and the next. */
+static int fetched_registers(const Plan *plan, const Choice *c, Habits habits)
+{
+    const StepCounts *n = &plan->counts;
+
+    if (plan->options->target->has_cp_async || c->stages < 2 || n->products != 1 || !n->only_adds || n->only_sums)
+        return 0;
+    int more = FETCHED_STEPS * habits.fetched - FETCHED_REGS;
+
+    return (more > 0 ? more : 0) + (habits.single ? SINGLE_REGS : 0);
+}
+
 StepCounts plan_count_steps(const Steps *steps)
 {
     bool multiplies = false, reduces = false;
@@ -246,7 +262,8 @@ StepCounts plan_count_steps(const Steps *steps)
                     .copies = most_in_loop(steps, false, fills_shared), .rows = most_in_loop(steps, false, loads_row),
                     .lookups = most_in_loop(steps, false, looks_up), .blocks = plan_masks_blocks(steps)};
 
-    n.only_sums = only_sums(steps, false, &multiplies, &reduces) && multiplies && reduces;
+    n.only_adds = only_sums(steps, false, &multiplies, &reduces) && multiplies;
+    n.only_sums = n.only_adds && reduces;
     return n;
 }
 
@@ -268,5 +285,5 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
     int places = habits.masked ? PLACES_REGS : 0;
 
     return places + (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + plan->counts.lookups * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice, habits) +
-           output_registers(plan, choice) + behind_registers(plan);
+           output_registers(plan, choice) + behind_registers(plan) + fetched_registers(plan, choice, habits);
 }

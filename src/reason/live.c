@@ -49,6 +49,7 @@ static bool read_in(const Steps *steps, const Tile *tile)
 /* A tile in a block: at its statement i, */
 typedef struct Life {
     int made;     /* i > made: it was made anew before */
+    int again;    /* i > again: it is not made anew from there on */
     int left;     /* i > left: a loop before has left it behind */
     bool *read;   /* whether it is read from there on, before it is made again */
 } Life;
@@ -76,16 +77,19 @@ static bool reads_in(const Step *step, const Tile *tile)
 
 static Life life_in(Arena *arena, const Steps *steps, const Tile *tile)
 {
-    Life life = {steps->len, steps->len, arena_array(arena, bool, steps->len + 1)};
+    Life life = {steps->len, -1, steps->len, arena_array(arena, bool, steps->len + 1)};
 
     for (int i = steps->len - 1; i >= 0; i--) {
         const Step *step = &steps->data[i];
 
         if (is_made_anew(step, tile))
             life.made = i;
+        if (is_made_anew(step, tile) && life.again < i)
+            life.again = i;
         if (leaves(step, tile))
             life.left = i;
-        life.read[i] = reads_in(step, tile) || (makes(step, tile) ? step->stmt->result == RESULT_ACCUMULATE : life.read[i + 1]);
+        bool sums = makes(step, tile) && step->stmt->result == RESULT_ACCUMULATE;
+        life.read[i] = reads_in(step, tile) || sums || (!is_made_anew(step, tile) && life.read[i + 1]);
     }
     return life;
 }
@@ -134,6 +138,13 @@ static bool is_operand(const Steps *steps, bool in_loop, bool *looped, const Til
     return true;
 }
 
+/* A turn of a loop makes it anew, of what the turn before, or what stands ahead of the loop, has left. Of rows and columns the model
+ * has enough beside tiles. */
+static bool is_carried(int at, const Tile *tile, const Life *life, bool elementwise)
+{
+    return !plan_is_vector(tile) && life->read[0] && (at <= life->made ? life->read[at + elementwise] : at > life->again);
+}
+
 static bool is_live(const Steps *steps, int at, bool in_loop, const Tile *tile, const Life *life, const Whole *whole)
 {
     if (makes(&steps->data[at], tile))
@@ -143,7 +154,9 @@ static bool is_live(const Steps *steps, int at, bool in_loop, const Tile *tile, 
     /* what is read element by element for the last time leaves its registers to the result */
     if (at > life->left && life->read[at + is_elementwise(&steps->data[at])])
         return true;
-    return in_loop && life->made == steps->len && (tile->accumulated || life->read[0] || whole->read);
+    if (!in_loop)
+        return false;
+    return life->made < steps->len ? is_carried(at, tile, life, is_elementwise(&steps->data[at])) : tile->accumulated || life->read[0] || whole->read;
 }
 
 /* ---- tiles in passing ------------------------------------------------------ */
@@ -275,7 +288,34 @@ static void add_brought(const Finder *f, LivePoint *point, const Step *step)
             vec_push(f->plan->arena, &point->tiles, (LiveTile){step->args[i], 1});
 }
 
-static void find_in(const Finder *f, const Steps *steps, bool in_loop)
+/* Tiles that blocks around this one have made, and what stands behind it there reads. */
+typedef struct Around {
+    const struct Around *outer;
+    const Steps *steps;
+    const Life *lives; /* by tile */
+    int at;            /* the block's statement among the steps */
+} Around;
+
+static bool is_wanted_behind(const Around *around, int t)
+{
+    for (const Around *a = around; a; a = a->outer)
+        if (a->lives[t].read && a->lives[t].read[a->at + 1] && a->at > a->lives[t].made)
+            return true;
+    return false;
+}
+
+/* What nothing in a loop touches lasts over it, as it was loaded, if it was; numbers of rows are few. */
+static void add_lasting(const Finder *f, LivePoint *point, const Steps *steps, const Around *around)
+{
+    for (int t = 0; t < f->plan->tiles.len; t++) {
+        const Tile *tile = &f->plan->tiles.data[t];
+
+        if (tile->reg && tile->col->kind != EXT_ONE && is_wanted_behind(around, t) && touched(steps, 0, steps->len, tile) == 0)
+            vec_push(f->plan->arena, &point->tiles, (LiveTile){tile, tile->computed ? 4 : dtype_bytes(tile->reg_dtype)});
+    }
+}
+
+static void find_in(const Finder *f, const Steps *steps, bool in_loop, const Around *around)
 {
     Plan *plan = f->plan;
     Life *lives = arena_array(plan->arena, Life, plan->tiles.len);
@@ -287,10 +327,12 @@ static void find_in(const Finder *f, const Steps *steps, bool in_loop)
         const Step *step = &steps->data[i];
         LivePoint point = {.in_loop = in_loop};
 
+        Around here = {around, steps, lives, i};
+
         if (step->body.len)
-            find_in(f, &step->body, in_loop || step->stmt->kind == STMT_FOR);
+            find_in(f, &step->body, in_loop || step->stmt->kind == STMT_FOR, &here);
         if (step->orelse.len)
-            find_in(f, &step->orelse, in_loop);
+            find_in(f, &step->orelse, in_loop, &here);
         if (step->stmt->kind != STMT_COMPUTE && step->stmt->kind != STMT_COPY)
             continue;
         for (int t = 0; t < plan->tiles.len; t++)
@@ -299,6 +341,7 @@ static void find_in(const Finder *f, const Steps *steps, bool in_loop)
         add_brought(f, &point, step);
         if (in_loop)
             add_under_way(f, &point, steps, i);
+        add_lasting(f, &point, steps, around);
         point.loaded = plan_fills_shared(step->stmt) ? step->dest : NULL;
         vec_push(plan->arena, &plan->live, point);
     }
@@ -314,5 +357,5 @@ void plan_find_live(Plan *plan)
         bool looped = false, operand = tile->computed && !tile->accumulated && is_operand(&plan->steps, false, &looped, tile);
         f.wholes[t] = (Whole){read_in(&plan->steps, tile), operand && looped, touched(&plan->steps, 0, plan->steps.len, tile)};
     }
-    find_in(&f, &plan->steps, false);
+    find_in(&f, &plan->steps, false, NULL);
 }

@@ -419,6 +419,8 @@ static void add_gemm(Modeler *m, const Step *step)
     if (m->c->groups) /* a warpgroup reads operands from shared memory once, and no fragments */
         bytes = (from_shared ? rows * k * size : 0) + cols * k * size * m->c->groups;
     double rate = m->t->mma_macs * (m->t->has_wgmma && !m->c->groups ? WARP_RATE : 1);
+    int fetched = (int)(cols / m->c->warps_n / m->t->mma_n);
+    m->habits.fetched = fetched > m->habits.fetched ? fetched : m->habits.fetched;
     if (s->result != RESULT_ACCUMULATE)
         m->product = fmax(m->product, plan_registers(m->c, (int64_t)rows, (int64_t)cols));
     bool widened = size == 1 && !m->c->groups && !m->t->has_mma_bytes;
@@ -746,6 +748,7 @@ static void add_loop(Modeler *m, const Step *step)
     if (!step->extent)
         return;
     double turns = around * plan_turns(m->c, step->extent) / (parts && parts->known > 0 ? (double)parts->known : in_loop ? 1 : plan_parts_assumed(m->plan));
+    m->habits.single |= step->extent->known > 0 && m->c->size[step->extent->id] >= step->extent->known;
     m->work = &mine;
     m->in_loop = true;
     m->around = turns;

@@ -107,7 +107,8 @@ typedef struct StepCounts {
                                           * lie where elements say */
     int all_products;                    /* in all loops */
     bool blocks;                         /* a mask reads a table of blocks (left.c) */
-    bool only_sums;                      /* loops add products, and nothing else, to tiles of which rows are reduced later */
+    bool only_adds;                      /* loops add products, and nothing else, */
+    bool only_sums;                      /* to tiles of which rows are reduced later */
 } StepCounts;
 
 struct Step {
@@ -300,6 +301,8 @@ typedef struct Habits {
     bool masked;  /* elements are, by quotients of their places */
     bool looked;  /* a mask reads elements */
     int steps;    /* numbers that functions in steps hold in between */
+    int fetched;  /* registers of what a step of a product takes of its second operand, the largest */
+    bool single;  /* a loop has one turn, so that what stands before and behind is one stretch of code with it */
 } Habits;
 
 int plan_doubt(const Plan *plan, const Choice *choice, Habits habits);

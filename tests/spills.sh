@@ -168,6 +168,10 @@ whole dropped_weights sm_80 --set D=80 # the same, beside the product that follo
 whole two_maps_capped sm_90a --set D=96 # two products at once, and functions in steps
 whole slopes_capped sm_80 --set D=128 # arithmetic in many steps between two products that leave it little
 whole slopes_capped sm_90a --set D=160 # the same for any alignment
+for target in sm_80 sm_90a; do # the same in fewer steps, tiles that fill a thread's registers
+    whole ../../ops/softcap $target --dtype fp16 --set HeadDim=128 --set BM=128 --set BN=64 --set warps=4 --set stages=2
+    whole ../../ops/alibi $target --dtype fp16 --set HeadDim=128 --set BM=128 --set BN=64 --set warps=4 --set stages=2
+done
 whole scores_gated sm_80 --set D=192 # the same, two tiles side by side
 whole scores_gated sm_90a --set D=192 # the same for any alignment
 whole weights_added sm_80 --set D=40 # the same, on one product for two sums

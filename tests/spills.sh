@@ -91,6 +91,10 @@ for dim in 80 96; do
     whole keys_layer_normalized sm_90a --dtype e4m3 --set D=$dim # the same, beside two rows of numbers
 done
 whole keys_layer_normalized sm_90a --dtype e4m3 --set D=192
+for dim in 136 160; do
+    whole keys_layer_normalized sm_90a --set D=$dim # rows of which no number of lanes has registers for its part: as many as may be
+done
+whole keys_layer_normalized sm_90a --dtype e4m3 --set D=208 # slabs of no fewer rows than a slice may have
 for target in sm_80 sm_89 sm_90a; do
     whole words_of_listed_rows $target --set K=512 --set spare=0 # places of rows beside words that are read ahead
     whole words_of_listed_rows $target --set K=4096 --set spare=0

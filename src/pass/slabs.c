@@ -146,18 +146,22 @@ static Layout lanes_of_row(const Slabs *s, int k, int most)
     return (Layout){.kind = s->cols % (k * most) ? LAY_NONE : LAY_ROWS, .warps_m = TARGET_GROUP_WARPS, .warps_n = 1, .k = k, .lanes = most};
 }
 
-/* Of lanes that have too much of a row each, more: with shorter stretches, those that meet least in banks. */
+/* Of lanes that have too much of a row each, more: with shorter stretches, those that meet least in banks; or, where none have
+ * registers for their part, those that have the least, of stretches as short as a pair. */
 static Layout more_lanes(const Slabs *s, Layout layout, double each)
 {
-    enum { SHORTEST = 4 };
+    enum { SHORT = 4, PAIR = 2 };
     Layout best = layout;
     int least = INT_MAX;
-    for (int k = layout.k / 2, most = 2 * layout.lanes; k >= SHORTEST && most <= LANES; k /= 2, most *= 2) {
+    double fewest = s->cols * each / layout.lanes;
+    for (int k = layout.k / 2, most = 2 * layout.lanes; k >= (fewest > WORDS ? PAIR : SHORT) && most <= LANES; k /= 2, most *= 2) {
         Layout more = lanes_of_row(s, k, most);
-        if (more.kind == LAY_NONE || s->cols * each / more.lanes > WORDS) continue;
-        int meet = prepare_meet(s->prepare->regions[0], more);
-        if (meet < least) best = more;
-        least = meet < least ? meet : least;
+        double words = more.kind == LAY_NONE ? fewest : s->cols * each / more.lanes;
+        int meet = more.kind == LAY_NONE ? INT_MAX : prepare_meet(s->prepare->regions[0], more);
+        if (words > WORDS ? words >= fewest : meet >= least) continue;
+        best = more;
+        fewest = words;
+        least = words > WORDS ? INT_MAX : meet;
     }
     return best;
 }
@@ -166,7 +170,7 @@ static Layout more_lanes(const Slabs *s, Layout layout, double each)
  * a wider tile would meet in banks. */
 static void share_panels(Slabs *s, int k, double each)
 {
-    enum { MOST = 8 };
+    enum { MOST = 8, LEAST_ROWS = 8 }; /* where a slice of a shared tile begins (src/layout) */
     const TileType *tile = &s->prepare->results[0]->type;
     const TileBlock *region = s->prepare->regions[0];
     Layout layout = lanes_of_row(s, k, MOST), halves = lanes_of_row(s, k / 2, 2 * MOST);
@@ -175,6 +179,7 @@ static void share_panels(Slabs *s, int k, double each)
     int rows = rows_held(region), more = rows > 1 ? rows - 1 : 0; /* there is room for one */
     if (s->cols * (each + more) / layout.lanes > WORDS) layout = more_lanes(s, layout, each + more);
     int together = TARGET_GROUP_WARPS * LANES / layout.lanes; /* rows that are accessed */
+    if (together < LEAST_ROWS) together = LEAST_ROWS;
     int beside = more * s->cols / layout.lanes;
     for (s->rows = tile->rows; s->rows % (2 * together) == 0 && (double)s->rows * s->cols / (TARGET_GROUP_WARPS * LANES) * each > WORDS - beside;) s->rows /= 2;
     s->layout = layout;

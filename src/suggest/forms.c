@@ -125,7 +125,6 @@ static bool begins(const char *text, const char *word)
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Names of modules, types of counters and quotes say nothing; a rounded quotient has one name. */
 /* Where a number stops that C ends by a letter, 0.5f, 2.f, 16u; the place itself: it is none. */
 static int number_end(const char *text, int at)
 {
@@ -139,6 +138,7 @@ static int number_end(const char *text, int at)
     return (int)(end - text);
 }
 
+/* Names of modules, types of counters and quotes say nothing; a rounded quotient has one name. */
 const char *form_plain(Suggester *s, Span span)
 {
     static const struct {
@@ -148,9 +148,10 @@ const char *form_plain(Suggester *s, Span span)
                                  {"ceil_div(", "cdiv("}};
     const char *text = s->source->text;
     Str out = str_new(s->arena);
+    bool within = false; /* a module: its own may follow, as in `tl.math.exp` */
 
     for (int at = span.start; at < span.end;) {
-        bool starts = at == 0 || (!is_name_char(text[at - 1]) && text[at - 1] != '.');
+        bool starts = at == 0 || within || (!is_name_char(text[at - 1]) && text[at - 1] != '.');
         size_t i = starts ? 0 : TW_COUNT(words);
 
         while (i < TW_COUNT(words) && !begins(text + at, words[i].from))
@@ -158,8 +159,10 @@ const char *form_plain(Suggester *s, Span span)
         if (i < TW_COUNT(words)) {
             str_add(&out, words[i].to);
             at += (int)strlen(words[i].from);
+            within = text[at - 1] == '.';
             continue;
         }
+        within = false;
         int number = starts ? number_end(text, at) : at;
         if (number > at) {
             str_addn(&out, text + at, (size_t)(number - at));

@@ -25,8 +25,13 @@ Span form_line(const Suggester *s);
 /* Its text without names of modules, types of counters and quotes. */
 const char *form_plain(Suggester *s, Span line);
 
+/* plain.c: a formula without what Python's array languages write and tiles need not. */
+const char *formula_plain(Suggester *s, const char *text);
+
 /* propose_formula.c: an expression, `@` a product of matrices; NULL: it is none. */
 const Expr *formula_expr(Suggester *s, const char *text);
+/* Whether an expression is one of tensors that the unit has. */
+bool formula_of_tensors(Suggester *s, const char *text);
 /* Its statements, whose last one gives the result; NULL: there is no operation for some part, or none at all. */
 const char *formula_text(Suggester *s, const char *result, const Expr *e, const char *indent);
 /* Likewise where so many names more are tiles, with another word than `part` for what steps give. */

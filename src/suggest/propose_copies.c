@@ -82,6 +82,18 @@ static bool add_coordinates(Cuts *cuts, Str *text, const Stmt *tensor, const Stm
     return true;
 }
 
+/* Of a row or a column that a tensor of one dimension has, the size that is not 1. */
+static const Stmt *of_one_dimension(Suggester *s, const Stmt *tile, const Stmt *tensor)
+{
+    Stmt *less = tensor->n_shape == 1 && tile->n_shape == 2 ? suggest_like(s, tile) : NULL;
+
+    if (!less)
+        return tile;
+    less->shape = expr_is_one(tile->shape[0]) ? tile->shape + 1 : tile->shape;
+    less->n_shape = 1;
+    return less;
+}
+
 static bool try_copy(Suggester *s, const Stmt *tensor, const char *name, const Expr *place, bool in, const char *suffix, Span span)
 {
     Cuts cuts = cuts_of(s);
@@ -90,6 +102,7 @@ static bool try_copy(Suggester *s, const Stmt *tensor, const char *name, const E
 
     if (!tile)
         tile = cuts_tile(&cuts, name, SPACE_REGISTER);
+    tile = tile ? of_one_dimension(s, tile, tensor) : NULL;
     if (!tile || tile->n_shape > 2 || tile->n_shape > tensor->n_shape)
         return false;
     str_printf(&text, "Copy %s (", in ? tensor->name : name);

@@ -53,6 +53,10 @@ static const Form FORMS[] = {
     {"for $k over $d in blocks of $C", "for $k over $d"},
     {"for $k over $d in steps of $C", "for $k over $d"},
     /* products: summed up where there is a sum to add to */
+    {"gemm($m, $A, $B, $c)", "Compute GEMM $A, $B and accumulate $c"},
+    {"gemm($m, $A, $B, $c)", "Compute GEMM $A, $B.T and accumulate $c"},
+    {"gemm($m, $A, $B, $c)", "Compute GEMM $A, $B.T and get $c"},
+    {"gemm($m, $A, $B, $c)", "Compute GEMM $A, $B and get $c"},
     {"gemm($A, $B, $c, transpose_B=True)", "Compute GEMM $A, $B.T and accumulate $c"},
     {"gemm($A, $B, $c, transpose_B=True)", "Compute GEMM $A, $B.T and get $c"},
     {"gemm($A, $B, $c)", "Compute GEMM $A, $B and accumulate $c"},
@@ -98,6 +102,10 @@ static const Form FORMS[] = {
     {"$a[:, :] = $b + $C", "Compute Add $b, $C and get new $a"},
     {"$a[:, :] = $b - $C", "Compute Subtract $b, $C and get new $a"},
     {"$a[:, :] = $V", "Compute Fill $a, $V"},
+    {"$a[:] = $V", "Compute Fill $a, $V"},
+    {"reduce_sum($a, $c, dim=$A)", "Compute RowSum $a and get $c"},
+    {"reduce_max($a, $c, dim=$A)", "Compute RowMax $a and get $c"},
+    {"reduce_max($a, $c, dim=$A, clear=$B)", "Compute RowMax $a and get $c"},
     {"$a[$I, $J] = $V", "Compute Where row($a) == $I and col($a) == $J, $V, $a and get new $a"},
     {"Alloc_fragment $x ($S)", "Allocate $x in register ($S)"},
     {"Alloc_shared $x ($S)", "Allocate $x in shared ($S)"},
@@ -185,6 +193,9 @@ static const Form FORMS[] = {
     {"mma_sync($c, $A, $B, $c)", "Compute GEMM $A, $B and accumulate $c"},
     {"mma_sync($c, $A, $B, $c)", "Compute GEMM $A, $B.T and accumulate $c"},
     {"wgmma($c, $A, $B)", "Compute GEMM $A, $B and accumulate $c"},
+    {"wgmma($A, $B, $c)", "Compute GEMM $A, $B and accumulate $c"},
+    {"wgmma($A, $B, $c)", "Compute GEMM $A, $B.T and accumulate $c"},
+    {"wgmma($A, $B, $c)", "Compute GEMM $A, $B.T and get $c"},
     {"mma($c, $A, $B)", "Compute GEMM $A, $B and accumulate $c"},
     /* copies and headers */
     {"Copy $a[$S] ($A) in coordinate [$B] from global to shared", "Copy $a ($A) in coordinate [$B] from global to shared [stage = $S]"},
@@ -239,6 +250,15 @@ static const Form FORMS[] = {
     {"initialize $c to $V", "Compute Fill $c, $V"},
     {"initialize $c = $V", "Compute Fill $c, $V"},
     {"initialize $c with $V", "Compute Fill $c, $V"},
+    {"$c = zeros([$A], dtype=$t)", "Allocate $c in register ($A) $t\nCompute Fill $c, 0"},
+    {"$c = zeros([$A], dtype=$t)", "Allocate $c in register ($A) $t"},
+    {"$c = zeros([$A], dtype=$t)", "Allocate $c in shared ($A)"},
+    {"$c = zeros(($A), dtype=$t)", "Allocate $c in register ($A) $t\nCompute Fill $c, 0"},
+    {"$c = zeros(($A), dtype=$t)", "Allocate $c in register ($A) $t"},
+    {"$c = full([$A], $V, dtype=$t)", "Allocate $c in register ($A) $t\nCompute Fill $c, $V"},
+    {"$c = full(($A), $V, dtype=$t)", "Allocate $c in register ($A) $t\nCompute Fill $c, $V"},
+    {"$c = $a.to($t)", "Compute Cast $a, $t and get $c"},
+    {"$c = $a.to($t)", "Compute Cast $a, $t and get new $c"},
     {"$c = zeros($A)", "Compute Fill $c, 0"},
     {"$c = zeros_like($A)", "Compute Fill $c, 0"},
     {"$c = full($A, $V, $T)", "Compute Fill $c, $V"},
@@ -318,6 +338,8 @@ bool propose_form(Suggester *s)
 
         if (!form_match(FORMS[i].from, text, &holes))
             continue;
+        if (strcmp(FORMS[i].from, to) == 0 && formula_of_tensors(s, form_hole(s, text, &holes, 'A'))) /* no number: a name would only seem to do */
+            return propose_formula(s);
         to = with_indent(s, to, suggest_indent(s, line.start));
         if (!*to ? !s->loose && suggest_edit(s, suggest_line(s, line), "", "remove it")
                  : suggest_edit(s, statement_of(s, line, strncmp(to, "for", 3) == 0), form_filled(s, to, text, &holes), "as TL says it"))

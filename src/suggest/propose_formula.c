@@ -12,6 +12,8 @@
 #include "suggest/cuts.h"
 #include "suggest/forms.h"
 
+#include <math.h>
+
 /* ---- names of tensors -------------------------------------------------------------------------------- */
 
 enum { MOST_KNOWN = 512 }; /* a definition has no more names */
@@ -79,6 +81,7 @@ typedef struct Formula {
     int steps;
     Str text;
     const char *indent;
+    const char *clause; /* behind the operands of the next step; NULL: nothing */
 } Formula;
 
 /* ---- expressions of a text ------------------------------------------------------------------------ */
@@ -181,7 +184,7 @@ static const char *without_methods(Suggester *s, const char *text)
 const Expr *formula_expr(Suggester *s, const char *text)
 {
     Source *source = arena_new_of(s->arena, Source);
-    char *line = arena_printf(s->arena, "x = 0 + (%s)", without_methods(s, without_names(s, text)));
+    char *line = arena_printf(s->arena, "x = 0 + (%s)", without_methods(s, without_names(s, formula_plain(s, text))));
     const Program *program;
     Diags *diags;
 
@@ -256,6 +259,9 @@ static const char *step(Formula *f, const char *op, const Operands *operands, bo
     str_printf(&f->text, "%s%sCompute %s ", f->steps ? "\n" : "", f->steps ? f->indent : "", op);
     for (int i = 0; i < operands->n; i++)
         str_printf(&f->text, "%s%s", i ? ", " : "", operands->texts[i]);
+    if (f->clause)
+        str_add(&f->text, f->clause);
+    f->clause = NULL;
     str_printf(&f->text, " and get %s%s", again ? "new " : "", to);
     f->steps++;
     return to;
@@ -283,6 +289,75 @@ static Operands operands(Formula *f, Expr *const *args, int n)
     return all;
 }
 
+/* ---- elements that a condition leaves ------------------------------------------------------------ */
+
+/* `where(c, X, v)` */
+static bool is_choice(const Expr *e)
+{
+    static const char *const names[] = {"where", "if_then_else", "select"};
+
+    return e->kind == EXPR_CALL && e->n_args == 3 && text_among(names, (int)TW_COUNT(names), e->name);
+}
+
+/* Of places and numbers, not of elements. */
+static bool is_of_places(const Formula *f, const Expr *e)
+{
+    bool place = e->kind == EXPR_CALL && (strcmp(e->name, "row") == 0 || strcmp(e->name, "col") == 0);
+    bool inner = e->kind == EXPR_BINARY || e->kind == EXPR_UNARY;
+
+    if (place || !inner)
+        return place || !expr_any(e, is_known, &f->known);
+    return is_of_places(f, e->a) && (e->kind == EXPR_UNARY || is_of_places(f, e->b));
+}
+
+static bool is_numeral(const Expr *e, double *value)
+{
+    bool minus = e->kind == EXPR_UNARY && e->op == EO_NEG;
+    const Expr *of = minus ? e->a : e;
+
+    if (of->kind != EXPR_INT && of->kind != EXPR_FLOAT)
+        return false;
+    *value = (minus ? -1 : 1) * (of->kind == EXPR_INT ? (double)of->i : of->f);
+    return true;
+}
+
+static const char *expr_text(const Formula *f, const Expr *e)
+{
+    Str text = str_new(f->s->arena);
+
+    lang_print_expr(&text, e);
+    return str_text(&text);
+}
+
+/* A Mask, whose other elements are -inf unless it says otherwise. */
+static const char *masked(Formula *f, const Expr *condition, Expr *of, double otherwise, bool last)
+{
+    Expr *const args[] = {of};
+    Operands list = operands(f, args, 1);
+    const char *number = isinf(otherwise) && otherwise < 0 ? "" : arena_printf(f->s->arena, " else %.9g", otherwise);
+
+    if (f->failed)
+        return "";
+    f->clause = arena_printf(f->s->arena, " where %s%s", expr_text(f, condition), number);
+    return step(f, op_info(OP_MASK)->name, &list, last);
+}
+
+/* `X + where(c, 0, -inf)`, or a number that no score is as small as: what is added; NULL: it is none. */
+static const Expr *added_mask(const Expr *sum, Expr **of)
+{
+    static const double LEAST = -1e4;
+
+    for (int i = 0; sum->op == EO_ADD && i < 2; i++) {
+        const Expr *mask = i ? sum->b : sum->a;
+        double kept, left;
+
+        *of = i ? sum->a : sum->b;
+        if (is_choice(mask) && is_numeral(mask->args[1], &kept) && is_numeral(mask->args[2], &left) && kept == 0 && left <= LEAST)
+            return mask;
+    }
+    return NULL;
+}
+
 static const char *binary(Formula *f, const Expr *e, bool last)
 {
     static const struct { ExprOp op; OpId is; } same[] = {{EO_ADD, OP_ADD}, {EO_SUB, OP_SUBTRACT}, {EO_MUL, OP_MULTIPLY},
@@ -291,6 +366,11 @@ static const char *binary(Formula *f, const Expr *e, bool last)
 
     bool product = e->op == EO_MUL && (e->a->kind == EXPR_TRANSPOSE || e->b->kind == EXPR_TRANSPOSE); /* Q * K.T */
 
+    Expr *of;
+    const Expr *mask = added_mask(e, &of);
+
+    if (mask && is_of_places(f, mask->args[0]))
+        return masked(f, mask->args[0], of, -INFINITY, last);
     for (size_t i = 0; i < TW_COUNT(same); i++)
         if (same[i].op == e->op) {
             Operands list = operands(f, args, 2);
@@ -298,6 +378,17 @@ static const char *binary(Formula *f, const Expr *e, bool last)
         }
     f->failed = true;
     return "";
+}
+
+/* `sum(P, 1)`: the axis of a reduction, not a second operand; of `max(m, 1)` only where that gives a number for each row. */
+static bool names_axis(const Formula *f, const Expr *call)
+{
+    static const char *const reductions[] = {"sum", "mean", "reduce_sum", "reduce_max"}, *const either[] = {"max", "min", "amax"};
+    bool last = call->n_args == 2 && (expr_is_one(call->args[1]) || (call->args[1]->kind == EXPR_UNARY && call->args[1]->op == EO_NEG && expr_is_one(call->args[1]->a)));
+    Part of = last ? sizes_of(f, expr_base_name(call->args[0])) : (Part){0}, to = sizes_of(f, f->result);
+
+    return last && (text_among(reductions, (int)TW_COUNT(reductions), call->name) ||
+                    (text_among(either, (int)TW_COUNT(either), call->name) && is_longer(of.cols, "1") && to.cols && strcmp(to.cols, "1") == 0));
 }
 
 /* `sum(P)`, `max(S)`: of one operand, the rows' own reduction. */
@@ -324,8 +415,18 @@ static const char *call(Formula *f, const Expr *e, bool last)
     bool fills = e->n_args == 3 && strcmp(e->name, "masked_fill") == 0; /* a tensor, where, with what */
     Expr *const filled[] = {fills ? e->args[1] : NULL, fills ? e->args[2] : NULL, fills ? e->args[0] : NULL};
 
+    double otherwise;
+
     if (turns)
         return arena_printf(f->s->arena, "%s.T", e->args[0]->name);
+    if (names_axis(f, e)) {
+        Expr *rows = arena_new_of(f->s->arena, Expr);
+        *rows = *e;
+        rows->n_args = 1;
+        return call(f, rows, last);
+    }
+    if (is_choice(e) && is_of_places(f, e->args[0]) && is_numeral(e->args[2], &otherwise))
+        return masked(f, e->args[0], e->args[1], otherwise, last);
     name = fills ? op_info(OP_WHERE)->name : name;
     f->failed |= !name;
     if (f->failed)
@@ -350,9 +451,7 @@ static const char *operand(Formula *f, const Expr *e, bool last)
             return step(f, "Negate", &list, last);
         }
     }
-    Str text = str_new(f->s->arena);
-    lang_print_expr(&text, e);
-    return str_text(&text);
+    return expr_text(f, e);
 }
 
 /* ---- lines --------------------------------------------------------------------------------------------- */
@@ -394,6 +493,14 @@ const char *formula_text_of(Suggester *s, const char *result, const Expr *e, con
         vec_push(s->arena, &f.known.names, tiles[i]);
     operand(&f, e, true);
     return f.failed || f.steps == 0 ? NULL : str_text(&f.text);
+}
+
+bool formula_of_tensors(Suggester *s, const char *text)
+{
+    const Expr *e = s->unit && s->unit->kind == UNIT_KERNEL && strlen(text) <= FORM_LONGEST ? formula_expr(s, text) : NULL;
+    Known known = e ? known_of(s) : (Known){0};
+
+    return e && expr_any(e, is_known, &known);
 }
 
 static bool suggest_steps(Formula *f, Span span)
@@ -544,7 +651,7 @@ bool propose_formula(Suggester *s)
         if (!e)
             return false;
         sum = lines[i].op[0] == '+' ? e : lines[i].op[0] ? NULL : added(s, e, result);
-        if (sum && is_product(sum) && try_formula(s, result, sum, true))
+        if (sum && is_product(sum) && (try_formula(s, result, sum, true) || try_formula(s, result, sum, false)))
             return true;
         if (lines[i].op[0])
             e = formula_expr(s, arena_printf(s->arena, "%s %s (%s)", result, lines[i].op, what));

@@ -21,7 +21,7 @@ static const Row TABLE[] = {
     {TW0110, {propose_moved}},
     {TW0112, {propose_type_word, propose_form}},
     {TW0220, {propose_no_axis, propose_defined, propose_blocks, propose_one_axis, propose_declared_positions, propose_declared, propose_nearest, propose_coordinates, propose_counted_dimension, propose_usual, propose_flag, propose_tile_size}},
-    {TW0221, {propose_named_sizes, propose_tile_of_range, propose_whole_division}},
+    {TW0221, {propose_named_sizes, propose_tile_of_range, propose_whole_division, propose_formula}},
     {TW0222, {propose_largest}},
     {TW0223, {propose_formula_of_function, propose_places, propose_blocks, propose_computed, propose_bound, propose_form, propose_formula, propose_compound, propose_nearest, propose_function}},
     {TW0230, {propose_notation, propose_places_of_letters, propose_letters, propose_usual, propose_nearest, propose_get, propose_unused, propose_no_loop, propose_dimension, propose_no_axis, propose_launch_number}},

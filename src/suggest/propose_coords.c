@@ -3,6 +3,7 @@
  *
  *   Copy X (BR, BC) as x in coordinate [R = m]    ─►    Copy X (BR, BC) as x in coordinate [R = m, C = c]
  *   Copy X (BL, 1, 32) in coordinate [b, h, 1]    ─►    Copy X (BL, 1, 32) in coordinate [b, l, h, 1]
+ *   Copy K from global to shared                  ─►    Copy K in coordinate [kv_heads = h div (heads div kv_heads), kv_len = j] from ...
  */
 #include "suggest/vary.h"
 
@@ -59,6 +60,49 @@ static bool try_placed(Vary *v, const Stmt *copy, const Stmt *tensor)
     return false;
 }
 
+/* `heads` of `kv_heads`. */
+static const char *last_word(const char *dim)
+{
+    const char *end = strrchr(dim, '_');
+
+    return end ? end + 1 : dim;
+}
+
+/* The coordinate of the grid whose dimension is shared by consecutive ones, as of query heads by heads of keys. */
+static const char *group_of(Vary *v, Cuts *cuts, const char *dim)
+{
+    for (int i = 0; i < cuts->list.len; i++) {
+        const Cut *cut = &cuts->list.data[i];
+        bool one = !cut->size || strcmp(cut->size, "1") == 0;
+
+        if (one && cut->coord && strcmp(cut->dim, dim) != 0 && strcmp(last_word(cut->dim), last_word(dim)) == 0)
+            return arena_printf(v->s->arena, "%s div (%s div %s)", cut->coord, cut->dim, dim);
+    }
+    return NULL;
+}
+
+/* A Copy that says none at all: all that the grid and the loops have. */
+static bool try_whole(Vary *v, const Stmt *copy, const Stmt *tensor)
+{
+    Suggester *s = v->s;
+    Cuts cuts = cuts_of(s);
+    Stmt *changed = copy->n_coords ? NULL : suggest_like(s, copy);
+
+    if (!changed)
+        return false;
+    changed->coords = arena_array(s->arena, Coord, tensor->n_shape + 1);
+    for (int d = 0; d < tensor->n_shape; d++) {
+        const char *dim = tensor->shape[d]->kind == EXPR_NAME ? tensor->shape[d]->name : NULL;
+        const Cut *cut = dim ? cut_of(&cuts, dim) : NULL;
+        bool whole = !cut || (cut->size && strcmp(cut->size, dim) == 0);
+        const char *coord = whole ? NULL : cut->coord ? cut->coord : group_of(v, &cuts, dim);
+
+        if (coord)
+            changed->coords[changed->n_coords++] = (Coord){.name = dim, .value = expr_name(s->arena, coord)};
+    }
+    return changed->n_coords && suggest_stmt(s, copy, changed, "as the grid and the loops count");
+}
+
 static bool try_copy(Vary *v, const Stmt *copy)
 {
     const Stmt *tensor = copy->kind == STMT_COPY && !copy->listed && copy_tensor(copy) ? unit_tensor(v->kernel, copy_tensor(copy)) : NULL;
@@ -68,7 +112,7 @@ static bool try_copy(Vary *v, const Stmt *copy)
         named &= copy->coords[i].name != NULL;
         placed &= copy->coords[i].name == NULL;
     }
-    return tensor && ((named && try_named(v, copy, tensor)) || (placed && try_placed(v, copy, tensor)));
+    return tensor && (try_whole(v, copy, tensor) || (named && try_named(v, copy, tensor)) || (placed && try_placed(v, copy, tensor)));
 }
 
 static bool try_copies(Vary *v)

@@ -1,7 +1,7 @@
 /* suggest.c: which edits are tried for which diagnostic, and how. */
 #include "suggest/proposal.h"
 
-enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_LONG = 4, TRIES_OF_AXES = 3, LONGEST_SOURCE = 1 << 18, LONGEST_OF_ALL = 1 << 24, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
+enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_LONG = 4, TRIES_OF_AXES = 3, TRIES_OF_SPACES = 4, LONGEST_SOURCE = 1 << 18, LONGEST_OF_ALL = 1 << 24, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
 
 typedef struct Row {
     DiagCode code;
@@ -694,6 +694,12 @@ static bool is_of_a_tile(DiagCode code)
     return code == TW0322 || code == TW0323 || code == TW0402 || code == TW0413 || code == TW0440;
 }
 
+/* A Copy that writes what is read, or reads what nothing has written. */
+static bool is_of_a_direction(const Suggester *s)
+{
+    return s->diag->code == TW0236 || s->diag->code == TW0440;
+}
+
 /* Of a name that nothing makes: a nearly equal one, or the step that lacks. */
 static bool made_or_meant(Suggester *s)
 {
@@ -735,6 +741,11 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (s->diag->code == TW0440 && propose_into_branch(s)) /* before it is set elsewhere, where the branch is not taken */
         return 1;
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
+        return 1;
+    if ((s->diag->code == TW0440 || s->diag->code == TW0401) && propose_lost_softmax(s)) /* likewise */
+        return 1;
+    s->tries = TRIES_OF_SPACES;
+    if ((s->diag->code == TW0402 && propose_allocated_space(s)) || (is_of_a_direction(s) && propose_exchanged_spaces(s))) /* before a tile more, or another name */
         return 1;
     if (s->diag->code == TW0402 && propose_worked_out(s)) /* by all statements, not by the first alone */
         return 1;

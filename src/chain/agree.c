@@ -535,13 +535,13 @@ static void say_not_executed(Chain *chain, const Program *program, const char *e
     diag_add(chain->diags, TW0524, kernel->name_span, "this was not compared with the Operator: %s", arena_strdup(chain->arena, error));
 }
 
-/* What was executed, and the definition, in fp64. */
+/* What was executed, and then the definition, in fp64; of a shape that no tensors were made for, looking for them alone. */
 static void spend(const Agree *a)
 {
     enum { OF_DEFINITION = 3, OF_BEGIN = 1 << 20 };
 
     if (a->on.chain->work_left)
-        *a->on.chain->work_left -= a->on.work + OF_DEFINITION * count_flops(a) + OF_BEGIN;
+        *a->on.chain->work_left -= a->on.work + (a->on.work > 0 ? OF_DEFINITION * count_flops(a) : 0) + OF_BEGIN;
 }
 
 /* On the first of the shapes that can be executed; false: the outputs differ. */

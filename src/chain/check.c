@@ -189,9 +189,12 @@ static bool agree_again(Chain *chain, const Source *source, bool fragment)
     if (chain->work_left && *chain->work_left <= 0) /* so much was tried that a check would take too long */
         return true;
     drop_unread(chain, source, program);
-    Arena *own = arena_new(arena_heap(chain->arena));
-    agree_check(own, chain, source, program);
-    arena_free(own);
+    Arena *own = chain->keeps_witness ? chain->arena : arena_new(arena_heap(chain->arena));
+    Witness *witness = agree_check(own, chain, source, program);
+    if (chain->keeps_witness)
+        chain->witness = witness;
+    else
+        arena_free(own);
     return true;
 }
 

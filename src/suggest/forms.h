@@ -29,7 +29,7 @@ const char *form_plain(Suggester *s, Span line);
 const char *formula_plain(Suggester *s, const char *text);
 
 /* propose_formula.c: an expression, `@` a product of matrices; NULL: it is none. */
-const Expr *formula_expr(Suggester *s, const char *text);
+Expr *formula_expr(Suggester *s, const char *text);
 /* Whether an expression is one of tensors that the unit has. */
 bool formula_of_tensors(Suggester *s, const char *text);
 /* Its statements, whose last one gives the result; NULL: there is no operation for some part, or none at all. */

@@ -16,6 +16,8 @@ typedef struct Suggester {
     bool fragment;
     Diag *diag;
     Witness *witness; /* where Kernels give something else than their definition, about which the diagnostic is; NULL: it is not */
+    Witness *tried;   /* of an edit that was executed and did not agree: others are sooner seen not to where it did not, ... */
+    Arena *kept;      /* ... with all that it stands on; NULL: there is none yet */
     bool strict;      /* only what was executed, and agrees, is suggested */
     int tries;
     int left; /* diagnostics, with the last edit that was tried */
@@ -123,7 +125,7 @@ Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_parts.c */
 Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy, propose_global_element;
 /* propose_values.c */
-Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_usual, propose_some_size, propose_named_sizes, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
+Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_missing_size, propose_usual, propose_some_size, propose_named_sizes, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_copied_dimension, propose_positions, propose_axis, propose_exchanged_axes, propose_missing_pass, propose_undone_pass, propose_lost_pass, propose_last_tile, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_agree.c */
 Proposal propose_agreement, propose_more_turns;
@@ -132,7 +134,7 @@ Proposal propose_other_condition, propose_whole_counts, propose_likely_exprs, pr
 /* propose_another.c */
 Proposal propose_own_state, propose_own_accumulator, propose_summed, propose_own_sum, propose_into_branch;
 /* propose_lacking.c */
-Proposal propose_taken, propose_made, propose_missing_mask, propose_other_column, propose_lacking_op, propose_lacking_at_store, propose_lacking_stmt, propose_exchanged_operands;
+Proposal propose_taken, propose_made, propose_missing_mask, propose_masked_as_defined, propose_other_column, propose_lacking_op, propose_lacking_at_store, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */
 Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_operation, propose_defined_number, propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less;
 /* propose_coords.c */
@@ -140,7 +142,7 @@ Proposal propose_lacking_coordinates, propose_lacking_coordinate;
 /* propose_made.c, propose_untaken.c */
 Proposal propose_other_tile, propose_maker;
 /* propose_spaces.c */
-Proposal propose_exchanged_spaces, propose_allocated_space;
+Proposal propose_exchanged_spaces, propose_allocated_space, propose_same_copies;
 /* propose_lost_softmax.c */
 Proposal propose_lost_softmax;
 /* propose_join.c */

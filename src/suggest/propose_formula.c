@@ -181,7 +181,7 @@ static const char *without_methods(Suggester *s, const char *text)
 }
 
 /* A product of matrices is written as what has no meaning for tensors. */
-const Expr *formula_expr(Suggester *s, const char *text)
+Expr *formula_expr(Suggester *s, const char *text)
 {
     Source *source = arena_new_of(s->arena, Source);
     char *line = arena_printf(s->arena, "x = 0 + (%s)", without_methods(s, without_names(s, formula_plain(s, text))));

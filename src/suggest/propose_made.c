@@ -258,9 +258,10 @@ static bool try_moved(const Made *m)
 {
     for (int i = 0; i < m->v->all.len; i++) {
         const Stmt *of = m->v->all.data[i];
+        bool cast = m->place->has_dtype && of->has_dtype && of->dtype != m->place->dtype;
         bool alike = of->kind == STMT_ALLOCATE && of->space == SPACE_REGISTER && of != m->place && same_shape(of, m->place);
         const char *text = m->place->space == SPACE_SHARED ? arena_printf(m->v->s->arena, "Copy %s (%s)%s from register to shared", of->name, shape_text(m, false), alike && strcmp(of->name, m->tile) == 0 ? "" : arena_printf(m->v->s->arena, " as %s", m->tile))
-                         : m->place->has_dtype ? arena_printf(m->v->s->arena, "Compute Cast %s, %s and get %s", of->name, dtype_name(m->place->dtype), m->tile) : NULL;
+                         : cast ? arena_printf(m->v->s->arena, "Compute Cast %s, %s and get %s", of->name, dtype_name(m->place->dtype), m->tile) : NULL;
 
         if (alike && text && try_line(m, text))
             return true;

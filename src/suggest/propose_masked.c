@@ -9,6 +9,7 @@
  *     Compute RowSum X and get s                   Compute Mask X where c * BN + col(X) < N else 0
  *                                                  Compute RowSum X and accumulate s
  */
+#include "suggest/forms.h"
 #include "suggest/vary.h"
 
 typedef struct Masking {
@@ -43,7 +44,7 @@ static const Cut *find_cut(const Masking *m, const char *dim)
     return NULL;
 }
 
-/* A position of the definition's, where the elements of the tile lie; a name keeps its text among others. */
+/* A position of the definition's, where the elements of the tile lie. */
 static Expr *placed(void *user, const char *name)
 {
     Masking *m = user;
@@ -61,7 +62,7 @@ static Expr *placed(void *user, const char *name)
     else if (cut && cut->coord && (!cut->size || strcmp(cut->size, "1") == 0))
         text = cut->coord; /* of the block */
     m->lost |= !text;
-    return text ? expr_name(arena, arena_printf(arena, "%s%s", text, from)) : NULL;
+    return text ? formula_expr(m->v->s, arena_printf(arena, "%s%s", text, from)) : NULL;
 }
 
 /* ---- conditions ----------------------------------------------------------------------------------- */
@@ -211,6 +212,27 @@ static bool try_missing_masks(Vary *v)
 static bool try_missing_ends(Vary *v)
 {
     return try_tiles(v, try_end);
+}
+
+/* Of scores whose last tile is not masked (TW0446): the definition's condition as well, before the end alone. */
+bool propose_masked_as_defined(Suggester *s)
+{
+    enum { MOST_TRIES = 24 };
+    const char *tile = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args ? expr_base_name(s->stmt->args[0]) : NULL;
+    bool known = tile && s->unit && s->unit->kind == UNIT_KERNEL && s->agrees && s->stage == s->agrees && vary_definition(s), strict = s->strict, found;
+    int tries = s->tries;
+
+    if (!known)
+        return false;
+    Vary v = vary_kernel(s, s->unit);
+    Cuts cuts = cuts_of(s);
+    Masking m = {.v = &v, .cuts = &cuts, .tile = tile, .at = s->stmt};
+    s->tries = MOST_TRIES;
+    s->strict = true;
+    found = try_along(&m, try_conditions);
+    s->tries = tries;
+    s->strict = strict;
+    return found;
 }
 
 bool propose_missing_mask(Suggester *s)

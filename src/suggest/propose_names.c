@@ -181,9 +181,9 @@ bool propose_declared(Suggester *s)
                 if (s->unit->body.data[j]->kind != STMT_INPUT && s->unit->body.data[j]->kind != STMT_OUTPUT)
                     first = s->unit->body.data[j];
             if (tensor) {
-                Stmt *input = suggest_like(s, declared);
-                input->kind = STMT_INPUT;
-                declared = input;
+                Stmt *own = suggest_like(s, declared);
+                own->kind = s->stmt && s->stmt->kind == STMT_COPY && s->stmt->to_space == SPACE_GLOBAL ? STMT_OUTPUT : STMT_INPUT;
+                declared = own;
             }
             if (value && first && strcmp(declared->name, name) == 0 &&
                 suggest_edit(s, suggest_before(s, first),

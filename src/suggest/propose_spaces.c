@@ -3,7 +3,10 @@
  *   Copy K from shared to global            Copy K from global to shared             an Input is read, not written
  *   Allocate K, V in register (BN, D)       Allocate K, V in shared (BN, D)          where they are copied to
  *   Allocate K, S in shared (BN, D)         Allocate K in shared (BN, D)             one of a list
- *                                           Allocate S in register (BN, D) */
+ *                                           Allocate S in register (BN, D)
+ *   Copy X from global to shared            Copy X from global to shared
+ *   Compute Exp X and get new X             Copy X from shared to register           where copies of one tensor differ
+ *                                           Compute Exp X and get new X */
 #include "suggest/proposal.h"
 
 /* ---- both ways of a Copy ------------------------------------------------------------------------- */
@@ -126,6 +129,24 @@ bool propose_allocated_space(Suggester *s)
     suggest_each(&s->unit->body, find_place, &place);
     for (size_t i = 0; place.n == 1 && i < TW_COUNT(spaces); i++)
         if (place.found->space != spaces[i] && try_allocated(s, place.found, spaces[i]))
+            return true;
+    return false;
+}
+
+/* ---- copies that differ ---------------------------------------------------------------------------------- */
+
+/* The newer one takes the place of the older, or is said to be meant. */
+bool propose_same_copies(Suggester *s)
+{
+    static const char *const ways[] = {"shared to register", "register to shared"}, *const meant[] = {".register", ".shared"};
+    const char *tile = suggest_quoted(s, s->diag->span);
+    int end = s->diag->span.end;
+
+    for (size_t i = 0; s->stmt && i < TW_COUNT(ways); i++)
+        if (suggest_edit(s, suggest_before(s, s->stmt), arena_printf(s->arena, "%sCopy %s from %s\n", suggest_indent(s, s->stmt->span.start), tile, ways[i]), "then both are the same"))
+            return true;
+    for (size_t i = 0; s->stmt && i < TW_COUNT(meant); i++)
+        if (suggest_edit(s, (Span){end, end}, meant[i], "the one that is meant"))
             return true;
     return false;
 }

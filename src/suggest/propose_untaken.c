@@ -175,6 +175,20 @@ static bool takes(const Stmt *s, const char *name)
     return (copied || (s->kind != STMT_FOR && vary_takes(s, name))) && !(made_by(s) && strcmp(made_by(s), name) == 0);
 }
 
+/* A softmax makes its state as well. */
+static void find_loose_state(Untaken *u, const Stmt *step)
+{
+    for (int i = 0; i < step->n_with; i++) {
+        const char *name = expr_base_name(step->with[i]);
+        bool taken = !name || vary_has(&u->loose, name) || strcmp(name, u->tile) == 0;
+
+        for (int k = 0; !taken && k < u->v->all.len; k++)
+            taken = takes(u->v->all.data[k], name);
+        if (!taken)
+            vec_push(u->v->s->arena, &u->loose, name);
+    }
+}
+
 /* Tiles whose last statement makes them. */
 static void find_loose(Untaken *u)
 {
@@ -186,6 +200,7 @@ static void find_loose(Untaken *u)
             taken = takes(u->v->all.data[k], name);
         if (!taken)
             vec_push(u->v->s->arena, &u->loose, name);
+        find_loose_state(u, u->v->all.data[i]);
     }
 }
 

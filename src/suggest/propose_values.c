@@ -50,6 +50,35 @@ bool propose_tile_size(Suggester *s)
     return false;
 }
 
+typedef struct Mentioned {
+    const char *name;
+    int n; /* statements that have it */
+} Mentioned;
+
+static void count_named(void *user, const Stmt *stmt)
+{
+    Mentioned *named = user;
+    bool has = expr_mentions(stmt->lo, named->name) || expr_mentions(stmt->hi, named->name) || expr_mentions(stmt->value, named->name) || expr_mentions(stmt->where, named->name);
+
+    for (int i = 0; i < stmt->n_shape; i++)
+        has |= expr_mentions(stmt->shape[i], named->name);
+    for (int i = 0; i < stmt->n_coords; i++)
+        has |= expr_mentions(stmt->coords[i].value, named->name);
+    named->n += has;
+}
+
+/* Of code: a name that several statements have is a size whose line is missing, not another name misspelt. */
+bool propose_missing_size(Suggester *s)
+{
+    enum { SEVERAL = 3 };
+    Mentioned named = {.name = word_at(s, s->diag->span.start)};
+
+    if (!s->unit || !block_find(&s->unit->body, STMT_ALLOCATE, NULL))
+        return false;
+    suggest_each(&s->unit->body, count_named, &named);
+    return named.n >= SEVERAL && propose_tile_size(s);
+}
+
 typedef struct Counted {
     Suggester *s;
     const char *counter, *dim; /* a dimension whose tiles it counts; NULL: none */

@@ -1,7 +1,7 @@
 /* suggest.c: which edits are tried for which diagnostic, and how. */
 #include "suggest/proposal.h"
 
-enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_LONG = 4, TRIES_OF_AXES = 3, TRIES_OF_SPACES = 4, LONGEST_SOURCE = 1 << 18, LONGEST_OF_ALL = 1 << 24, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
+enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_LONG = 4, TRIES_OF_AXES = 3, TRIES_OF_SPACES = 4, TRIES_OF_SIZES = 4, LONGEST_SOURCE = 1 << 18, LONGEST_OF_ALL = 1 << 24, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
 
 typedef struct Row {
     DiagCode code;
@@ -60,6 +60,7 @@ static const Row TABLE[] = {
     {TW0406, {propose_stored_as, propose_renamed_tile, propose_declared, propose_copy, propose_space, propose_removal, propose_other_tile}},
     {TW0407, {propose_copy_to_shared, propose_shared, propose_other_transposes, propose_other_tile}},
     {TW0408, {propose_destination}},
+    {TW0409, {propose_same_copies}},
     {TW0410, {propose_size_number, propose_sizes, propose_number}},
     {TW0411, {propose_nearest, propose_coordinates}},
     {TW0412, {propose_coordinates}},
@@ -296,7 +297,12 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     if (!take_settings(chain, s->set))
         return false;
     *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};
+    chain->keeps_witness = s->strict && !s->witness && !s->kept && !s->set && !s->drop;
     done = s->stage(chain, source, s->fragment);
+    if (chain->witness) {
+        s->tried = chain->witness;
+        s->kept = own;
+    }
     s->asked = s->set ? suggest_asked(s, diags, s->set) : NULL;
     s->left = diags->list.len;
     s->whole = chain->executed && diags->list.len == 0;
@@ -369,7 +375,22 @@ static bool may_agree(const Suggester *s, const char *text)
 {
     Source source = {s->source->path, text, strlen(text)};
 
-    return !s->witness || witness_agrees(s->witness, &source);
+    if (s->witness)
+        return witness_agrees(s->witness, &source);
+    return !s->strict || !s->tried || s->stage != s->agrees || witness_agrees(s->tried, &source);
+}
+
+/* What a try was made in, unless others are compared with what it showed. */
+static void done_with(Suggester *s, Arena *own)
+{
+    if (own != s->kept)
+        arena_free(own);
+}
+
+static void drop_kept(Suggester *s)
+{
+    if (s->kept)
+        arena_free(s->kept);
 }
 
 bool suggest_helps(Suggester *s, Span span, const char *text)
@@ -383,7 +404,7 @@ bool suggest_helps(Suggester *s, Span span, const char *text)
     own = arena_new(arena_heap(s->chain->arena));
     whole = edited_alike(s, own, span, text);
     good = may_agree(s, whole) && s->tries-- > 0 && helps(s, own, whole);
-    arena_free(own);
+    done_with(s, own);
     return good;
 }
 
@@ -738,11 +759,17 @@ static int try_best(Suggester *s, Fix rule, int most)
     s->tries = 1;
     if (s->diag->code == TW0220 && (propose_late_grid(s) || propose_missing_grid(s) || propose_one_axis(s))) /* a name that is nearly the same is that of a size */
         return 1;
+    s->tries = TRIES_OF_SIZES;
+    if (s->diag->code == TW0220 && propose_missing_size(s)) /* likewise */
+        return 1;
+    s->tries = 1;
     if (s->diag->code == TW0440 && propose_into_branch(s)) /* before it is set elsewhere, where the branch is not taken */
         return 1;
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
         return 1;
     if ((s->diag->code == TW0440 || s->diag->code == TW0401) && propose_lost_softmax(s)) /* likewise */
+        return 1;
+    if (s->diag->code == TW0446 && propose_masked_as_defined(s))
         return 1;
     s->tries = TRIES_OF_SPACES;
     if ((s->diag->code == TW0402 && propose_allocated_space(s)) || (is_of_a_direction(s) && propose_exchanged_spaces(s))) /* before a tile more, or another name */
@@ -935,11 +962,13 @@ bool suggest_all(Chain *chain, const Source *source, const Program *program, Sug
             left -= suggest_best(&s, most);
         if (s.all || (tiles && s.diag->fix.text && s.left == 0)) { /* the others came of it */
             drop_others(&s);
+            drop_kept(&s);
             return false;
         }
         if (s.alone && s.diag->fix.text) {
             drop_other_edits(&s);
             drop_repeats(&s);
+            drop_kept(&s);
             return true;
         }
         s.alone = false;
@@ -947,6 +976,7 @@ bool suggest_all(Chain *chain, const Source *source, const Program *program, Sug
             left -= suggest_best_setting(&s, most);
     }
     drop_repeats(&s);
+    drop_kept(&s);
     return false;
 }
 

@@ -141,6 +141,8 @@ Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_o
 Proposal propose_lacking_coordinates, propose_lacking_coordinate;
 /* propose_made.c, propose_untaken.c */
 Proposal propose_other_tile, propose_maker;
+/* propose_shifted.c */
+Proposal propose_shifted;
 /* propose_spaces.c */
 Proposal propose_exchanged_spaces, propose_allocated_space, propose_same_copies;
 /* propose_lost_softmax.c */

@@ -715,6 +715,12 @@ static bool is_of_a_tile(DiagCode code)
     return code == TW0322 || code == TW0323 || code == TW0402 || code == TW0413 || code == TW0440;
 }
 
+/* A stage that does not hold what is read, a tile outside of its tensor, what no read finds. */
+static bool is_of_a_ring(DiagCode code)
+{
+    return code == TW0730 || code == TW0412 || code == TW0442;
+}
+
 /* A Copy that writes what is read, or reads what nothing has written. */
 static bool is_of_a_direction(const Suggester *s)
 {
@@ -768,6 +774,8 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
         return 1;
     if ((s->diag->code == TW0440 || s->diag->code == TW0401) && propose_lost_softmax(s)) /* likewise */
+        return 1;
+    if (is_of_a_ring(s->diag->code) && propose_shifted(s)) /* before more copies, or a stage of another turn */
         return 1;
     if (s->diag->code == TW0446 && propose_masked_as_defined(s))
         return 1;

@@ -38,6 +38,25 @@ static void drop_code(Diags *diags, DiagCode code)
     diags->list.len = kept;
 }
 
+static Diag *first_of(const Diags *diags, DiagCode code, bool mended)
+{
+    for (int i = 0; i < diags->list.len; i++)
+        if (diags->list.data[i].code == code && (diags->list.data[i].fix.text != NULL) == mended)
+            return &diags->list.data[i];
+    return NULL;
+}
+
+/* An edit of the consequence that leaves nothing to say is one of what it came of. */
+static void drop_consequence(Diags *diags, DiagCode cause, DiagCode follows, bool all)
+{
+    const Diag *mended = first_of(diags, follows, true);
+    Diag *bare = first_of(diags, cause, false);
+
+    if (all && mended && bare && !first_of(diags, cause, true))
+        bare->fix = mended->fix;
+    drop_code(diags, follows);
+}
+
 static bool begins(const Diag *d, const char *word)
 {
     return d->source && strncmp(d->source->text + d->span.start, word, strlen(word)) == 0;
@@ -68,8 +87,8 @@ static bool begins_otherwise(const Diags *diags)
     return false;
 }
 
-/* What may well follow from something else that is wrong. */
-static void drop_consequences(Diags *diags)
+/* What may well follow from something else that is wrong; mended: one edit leaves nothing to say. */
+static void drop_consequences(Diags *diags, bool mended)
 {
     static const struct { DiagCode cause, follows; } pairs[] = {
         {TW0733, TW0442}, /* where units are wrong, what is not used */
@@ -92,7 +111,7 @@ static void drop_consequences(Diags *diags)
         drop_code(diags, TW0107);
     for (size_t i = 0; i < TW_COUNT(pairs); i++)
         if (count_of(diags, pairs[i].cause))
-            drop_code(diags, pairs[i].follows);
+            drop_consequence(diags, pairs[i].cause, pairs[i].follows, mended);
 }
 
 /* Errors before warnings, which may well follow from them. */
@@ -252,7 +271,7 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     mended = suggest_all(chain, source, program, check_again, fragment || !program_unit(program, UNIT_OPERATOR) || !program_unit(program, UNIT_KERNEL) ? NULL : agree_again, fragment);
     if (right && !fragment)
         say_differing(chain, source, program, mended);
-    drop_consequences(chain->diags);
+    drop_consequences(chain->diags, mended);
     errors_first(chain);
     chain->work_left = NULL;
     return right;

@@ -143,6 +143,8 @@ Proposal propose_lacking_coordinates, propose_lacking_coordinate;
 Proposal propose_other_tile, propose_maker;
 /* propose_shifted.c */
 Proposal propose_shifted;
+/* propose_twin.c */
+Proposal propose_twin, propose_as_its_twin;
 /* propose_spaces.c */
 Proposal propose_exchanged_spaces, propose_allocated_space, propose_same_copies;
 /* propose_lost_softmax.c */

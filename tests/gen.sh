@@ -184,6 +184,7 @@ kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80
 kernels 2 ../tests/gen/queries_absorbed --set h=16
 kernels 3 ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=128
 try ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=128 --target sm_90a --bind b=1 --bind n=77
+try ../tests/gen/rotated_in_part --set D=96 --set hq=4 --set hk=2 --target sm_90a --bind b=1 --bind n=40
 try ../tests/gen/experts_summed --set E=4 --set K=64 --set N=32 --bind T=70
 try ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=64 --set warps=8 --dtype fp16 --target sm_75 --bind b=1 --bind n=33    # of each kernel
 kernels 2 ../tests/gen/latents_of_one_query --set h=16

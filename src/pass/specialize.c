@@ -718,7 +718,6 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     issue_products(program, kernel, diags);
     sink_single(&s, kernel->body);
     await_tiles(&s, kernel->body);
-    store_through(&s, kernel->body);
     TileBlock *compute = kernel->body, *whole = tile_block_new(program);
     TileOp *roles = tile_op_new(program, kernel, TILE_ROLES, 0, NULL, 0, NULL);
     roles->regions = arena_array(program->arena, TileBlock *, 3);
@@ -732,6 +731,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     narrow_loops(program, kernel, compute);
     halve_last(program, kernel, compute, registers_to_compute(&s), diags);
     keep_held_stages(&s, roles);
+    store_through(&s, compute); /* now that it is known which tiles have another stage */
     if (ring_bytes(&s) > target->shared_per_block && may_go_without_roles(kernel)) {
         go_without_roles(kernel);
         prepare_among_warps(program, kernel);

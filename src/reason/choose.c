@@ -166,12 +166,21 @@ static bool ends_with_panels(const Plan *plan, const Extent *extent, int64_t sha
     return true;
 }
 
+/* Whether warps have shares of the columns: those that products only sum along each reads whole. */
+static bool is_shared_out(const Plan *plan, const Extent *extent)
+{
+    for (int i = 0; i < plan->tiles.len; i++)
+        if (plan->tiles.data[i].reg && plan->tiles.data[i].col == extent)
+            return true;
+    return false;
+}
+
 static bool panels_whole(const Search *s)
 {
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
 
-        if (extent->kind == EXT_COLS || (extent->kind == EXT_WHOLE && s->now.warps_n > 1)) {
+        if (extent->kind == EXT_COLS || (extent->kind == EXT_WHOLE && s->now.warps_n > 1 && is_shared_out(s->plan, extent))) {
             int64_t share = s->now.size[i] / s->now.warps_n;
 
             if (share % 16 != 0 || (share % 64 != 0 && 64 % share != 0) || (s->through && !ends_with_panels(s->plan, extent, share)))

@@ -190,6 +190,13 @@ try ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=64 --set warps
 kernels 2 ../tests/gen/latents_of_one_query --set h=16
 try ../tests/gen/latents_of_one_query --set h=16 --bind b=2 --bind kv=70
 try ../tests/gen/queries_absorbed --set h=16 --target sm_90a --bind b=2 --bind kv=70
+for target in sm_80 sm_90a; do
+    kernels 1 ../tests/gen/values_among_keys --set H=64 --target $target
+    try ../tests/gen/values_among_keys --set H=16 --target $target --bind B=2 --bind L=150
+done
+n=$((n + 1))
+copies=$("$tw" fuse tests/gen/values_among_keys.tl --set H=16 | grep -c 'Copy KV')
+if [ "$copies" -eq 1 ]; then echo "ok $n - values among the keys are copied with these"; else echo "not ok $n - $copies copies of the keys"; bad=1; fi
 try ../tests/gen/maximum_alone --set D=64 --bind B=1 --bind H=2 --bind N=50 --bind M=60
 n=$((n + 1))
 if grep -q warning "$dir/out"; then echo "not ok $n - code that was worked out is warned of"; bad=1; else echo "ok $n - no warning of code that was worked out"; fi

@@ -91,10 +91,19 @@ static Program *deepened(Chain *chain, Program *sketch)
     return with && reason_undercuts(chain->arena, chain->syms, with, sketch, &options) ? with : sketch;
 }
 
-/* A sketch as it is best: what shares folded into rows, long sums in loops. */
+/* The sketch with parts of tiles that it copies whole taken from these, but where warpgroups multiply, who take whole tiles. */
+static Program *copied_once(Chain *chain, Program *sketch)
+{
+    ReasonOptions options = as_it_will_run(chain);
+    Program *with = sketch ? fuse_within(chain->arena, chain->def, sketch) : NULL;
+
+    return with && !(chain->target->has_wgmma && reason_divides(chain->arena, chain->syms, sketch, &options)) ? with : sketch;
+}
+
+/* A sketch as it is best: what shares folded into rows, nothing copied twice, long sums in loops. */
 static Program *refined(Chain *chain, Program *sketch, int fold)
 {
-    return deepened(chain, folded(chain, sketch, fold));
+    return deepened(chain, copied_once(chain, folded(chain, sketch, fold)));
 }
 
 static const Diag *misfit_of(Chain *chain, const Program *sketch, bool wide, bool own_rows)

@@ -35,18 +35,6 @@ typedef struct Deepen {
 
 /* ---- which products ------------------------------------------------------------------------- */
 
-static bool is_gemm(const Stmt *s)
-{
-    return s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2;
-}
-
-static const char *name_of(const Expr *operand)
-{
-    while (operand->kind == EXPR_TRANSPOSE || operand->kind == EXPR_SPACE)
-        operand = operand->a;
-    return operand->kind == EXPR_NAME ? operand->name : NULL;
-}
-
 static int count_copies(const Block *block, const char *tile, const Stmt **copy)
 {
     int n = 0;
@@ -106,14 +94,14 @@ static void see_product(Deepen *d, const Stmt *s)
     Product p = {.stmt = s};
 
     for (int i = 0; i < 2; i++) {
-        const char *tile = name_of(s->args[i]);
+        const char *tile = sketch_operand(s->args[i]);
         p.copies[i] = bringing(d, tile);
         const char *dim = p.copies[i] ? dim_along(d, p.copies[i], (i == 0) == is_transposed(s->args[i])) : NULL;
         if (!dim || (p.dim && strcmp(p.dim, dim) != 0) || !is_long(d, dim))
             return;
         p.dim = dim;
     }
-    if (s->result == RESULT_GET && s->dest && s->dest->kind == EXPR_NAME && strcmp(name_of(s->args[0]), name_of(s->args[1])) != 0)
+    if (s->result == RESULT_GET && s->dest && s->dest->kind == EXPR_NAME && strcmp(sketch_operand(s->args[0]), sketch_operand(s->args[1])) != 0)
         vec_push(d->arena, &d->products, p);
 }
 
@@ -122,7 +110,7 @@ static void see_loops(Deepen *d, const Block *block, bool inside)
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
 
-        if (inside && is_gemm(s))
+        if (inside && sketch_is_product(s))
             see_product(d, s);
         see_loops(d, &s->body, inside || s->kind == STMT_FOR);
         see_loops(d, &s->orelse, inside);
@@ -168,7 +156,7 @@ static void leave_out(Deepen *d)
     for (int i = 0; i < d->products.len; i++) {
         const Stmt *s = d->products.data[i].stmt;
 
-        if (is_read_beside(d, &d->unit->body, name_of(s->args[0])) || is_read_beside(d, &d->unit->body, name_of(s->args[1]))) {
+        if (is_read_beside(d, &d->unit->body, sketch_operand(s->args[0])) || is_read_beside(d, &d->unit->body, sketch_operand(s->args[1]))) {
             d->products.data[i] = d->products.data[--d->products.len];
             i = -1;
         }

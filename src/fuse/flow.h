@@ -439,6 +439,9 @@ Unit *flow_write(Flow *flow, const Order *order);
 
 /* A name like `wanted` that means nothing yet. */
 const char *sketch_fresh(Arena *arena, const Def *def, const Unit *unit, const char *wanted);
+bool sketch_is_product(const Stmt *s);
+/* The tile that an operand is all of, in some space, or transposed; NULL: it is none. */
+const char *sketch_operand(const Expr *operand);
 /* The sketch with each Kernel as `rewritten` gives it; NULL: all are to stay as they are, for which that gives NULL. */
 Program *sketch_rewritten(Arena *arena, const Def *def, const Program *sketch, Unit *(*rewritten)(Arena *, const Def *, const Unit *));
 

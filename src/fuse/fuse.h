@@ -30,6 +30,9 @@ Program *fuse_fold(Arena *arena, const Def *def, const Program *sketch);
  * NULL: there are none. */
 Program *fuse_deepen(Arena *arena, const Def *def, const Program *sketch);
 
+/* A sketch whose products take parts of tiles that are copied whole beside them; NULL: there are none. */
+Program *fuse_within(Arena *arena, const Def *def, const Program *sketch);
+
 /* Whether a sketch stores to an output whose last dimension is made of two. */
 bool fuse_joins(const Program *sketch);
 

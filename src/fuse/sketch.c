@@ -1,4 +1,4 @@
-/* sketch.c: what those have in common that rewrite a sketch when it is whole: fold.c, deepen.c. */
+/* sketch.c: what those have in common that rewrite a sketch when it is whole: fold.c, deepen.c, within.c. */
 #include "fuse/flow.h"
 
 static bool mentions(const Block *block, const char *name)
@@ -26,6 +26,18 @@ const char *sketch_fresh(Arena *arena, const Def *def, const Unit *unit, const c
     for (int i = 2; def_is_named(def, name) || mentions(&unit->body, name); i++)
         name = arena_printf(arena, "%s%d", wanted, i);
     return name;
+}
+
+bool sketch_is_product(const Stmt *s)
+{
+    return s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2;
+}
+
+const char *sketch_operand(const Expr *operand)
+{
+    while (operand->kind == EXPR_TRANSPOSE || operand->kind == EXPR_SPACE)
+        operand = operand->a;
+    return operand->kind == EXPR_NAME ? operand->name : NULL;
 }
 
 Program *sketch_rewritten(Arena *arena, const Def *def, const Program *sketch, Unit *(*rewritten)(Arena *, const Def *, const Unit *))

@@ -194,6 +194,12 @@ for target in sm_80 sm_90a; do
     kernels 1 ../tests/gen/values_among_keys --set H=64 --target $target
     try ../tests/gen/values_among_keys --set H=16 --target $target --bind B=2 --bind L=150
 done
+for target in sm_80 sm_90a; do
+    kernels 1 ../tests/gen/latents_in_pages --set H=16 --target $target
+    try ../tests/gen/latents_in_pages --set H=16 --target $target --bind B=2 --bind pages=9 --bind most=3
+    kernels 3 ../tests/gen/parts_of_heads --target $target    # one of them for O
+    try ../tests/gen/parts_of_heads --target $target --bind B=1 --bind H=2 --bind n=33 --bind L=70
+done
 n=$((n + 1))
 copies=$("$tw" fuse tests/gen/values_among_keys.tl --set H=16 | grep -c 'Copy KV')
 if [ "$copies" -eq 1 ]; then echo "ok $n - values among the keys are copied with these"; else echo "not ok $n - $copies copies of the keys"; bad=1; fi

@@ -191,6 +191,16 @@ const DefValue *flow_read_value(const DefOp *op, const Expr *e);
 /* The value of which this is the element at the operation's own place; NULL: it is read elsewhere, or this is no element. */
 const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e);
 
+/* ---- compose.c ------------------------------------------------------------- */
+
+/* The definition with accesses of accesses of inputs as accesses of these; itself, where it has none. */
+const Def *flow_compose(Arena *arena, const Def *def);
+
+/* ---- unnamed.c ------------------------------------------------------------- */
+
+/* The definition with names for sizes of what is seen of inputs; itself, where all have some. */
+const Def *flow_name_sizes(Arena *arena, Syms *syms, const Def *def);
+
 /* ---- reshape.c ------------------------------------------------------------- */
 
 /* The definition with tensors in the shape that their rows are reduced in; itself, where there are none. */

@@ -118,9 +118,13 @@ bool view_find_told(Finder *f, const DefOp *op, const Expr *e)
         int axis = flow_own_axis(f->def, v->seen, e->args[d]);
         bool own = axis >= 0 && axis != v->seen->rank - 2 && v->tensor->dims[d].size == v->seen->dims[axis].size;
 
-        if (e->args[d]->kind == EXPR_ELLIPSIS || (d == last) != (own && axis == v->seen->rank - 1) || (own && used[axis]))
+        bool part = d == last && !own && view_find_part(f, d, e->args[d], v->seen->rank - 1);
+
+        if (e->args[d]->kind == EXPR_ELLIPSIS || (d == last) != (part || (own && axis == v->seen->rank - 1)) || (own && used[axis]))
             return false;
-        if (own) {
+        if (part) {
+            used[v->seen->rank - 1] = true;
+        } else if (own) {
             used[axis] = true;
             v->axes[d] = axis;
         } else if (!(v->at[d] = told(f, op, e->args[d])) || (!expr_mentions(v->at[d], "row") && !view_find_entry(f, d, e->args[d]))) {

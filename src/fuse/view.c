@@ -187,7 +187,7 @@ static bool is_inside(const Finder *f, const Aff *at, const Aff *dim)
     return least >= 0 && !aff_always(f->def->aff, aff_le(f->def->aff, dim, at));
 }
 
-static bool find_part(Finder *f, int d, const Expr *e, int axis)
+bool view_find_part(Finder *f, int d, const Expr *e, int axis)
 {
     View *v = f->view;
     int64_t width;
@@ -224,10 +224,10 @@ static bool find_dim(Finder *f, const DefOp *op, int d, const Expr *e, bool *use
     Expr col = {.kind = EXPR_NAME, .name = "col"};
     int rows = v->seen->rank - 2;
     if (d == v->tensor->rank - 1)
-        return find_part(f, d, e ? e : &col, v->seen->rank - 1);
+        return view_find_part(f, d, e ? e : &col, v->seen->rank - 1);
     if (!says_place(f, e))
         return view_find_entry(f, d, e) || view_look_up_entry(f, op, d, e);
-    return !used[rows] && (used[rows] = true) && find_part(f, d, e, rows);
+    return !used[rows] && (used[rows] = true) && view_find_part(f, d, e, rows);
 }
 
 static bool find_dims(Finder *f, const DefOp *op)
@@ -810,7 +810,14 @@ static void put_back_told(Unviewer *u, Stmt *s, int which, const Stmt *decl)
 
     *rows = name_for(u, *rows, v->seen->dims[v->seen->rank - 2].size, "height");
     s->shape[0] = expr_copy(u->arena, *rows);
-    s->shape[1] = expr_copy(u->arena, decl->shape[v->tensor->rank - 1]);
+    if (v->at[v->tensor->rank - 1]) {
+        Expr **cols = &u->shapes[which][v->seen->rank - 1];
+
+        *cols = name_for(u, *cols, v->seen->dims[v->seen->rank - 1].size, "width");
+        s->shape[1] = expr_copy(u->arena, *cols);
+    } else {
+        s->shape[1] = expr_copy(u->arena, decl->shape[v->tensor->rank - 1]);
+    }
     u->fails |= s->n_coords > 0 || s->shape[1]->kind != EXPR_NAME;
     s->coords = arena_array(u->arena, Coord, v->tensor->rank);
     for (int d = 0; d < v->tensor->rank && !u->fails; d++)

@@ -23,6 +23,8 @@ const DefValue *view_product(const Finder *f, const DefValue *seen);
 const Aff *view_place_along(Finder *f, const char *over);
 /* An integer that is the same for all of a block's tile; NULL: it is none. */
 const Aff *view_block_integer(Finder *f, const Expr *e);
+/* A part of the tensor's dimension d, where what is seen runs along it on that axis; false: e says none that tiles can be. */
+bool view_find_part(Finder *f, int d, const Expr *e, int axis);
 /* An entry of the tensor's dimension d; false: e is none. */
 bool view_find_entry(Finder *f, int d, const Expr *e);
 

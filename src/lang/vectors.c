@@ -14,6 +14,10 @@
  *
  *   Input LSE (heads, len, 1); Allocate LSE in register (1, BN)
  *   Copy LSE (1, BN) in coordinate [heads = h, len = j] ...     as Copy LSE (BN, 1)
+ *
+ * On the contrary a column of which each element lies where the Copy says is one of rows, for all dimensions count then:
+ *
+ *   Copy LSE (BM) in coordinate [heads = h * G + row(LSE)] ...  as Copy LSE (BM, 1)
  */
 #include "lang/lang.h"
 
@@ -146,6 +150,13 @@ static void drop_one(Arena *arena, const Unit *unit, Stmt *copy)
         memcpy(copy->shape, turned, sizeof turned);
         copy->n_shape = 2;
         copy->has_shape = true;
+        return;
+    }
+    if (n == 1 && copy_by_rows(copy) && tile->n_shape == 2 && expr_is_one(tile->shape[1])) {
+        copy->shape = arena_array(arena, Expr *, 2);
+        copy->shape[0] = shape[0];
+        copy->shape[1] = expr_int(arena, 1);
+        copy->n_shape = 2;
         return;
     }
     at = tensor->n_shape == 1 || is_column_of_entry(unit, copy, tensor, shape, n) ? side_of(shape, n, tile) : -1;

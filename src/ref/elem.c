@@ -317,6 +317,51 @@ static void doubt_dots(Builder *b, const Expr *dots, const DefValue *value, int 
         diag_fix(b->r->diags, diag, dots->span, str_text(&names), "the element's own places along its dimensions");
 }
 
+/* A number that is written for a coordinate; false: it is something else. */
+static bool written_number(const Expr *e, int64_t *number)
+{
+    bool negative = e->kind == EXPR_UNARY && e->op == EO_NEG;
+    const Expr *digits = negative ? e->a : e;
+
+    *number = negative ? -digits->i : digits->i;
+    return digits->kind == EXPR_INT;
+}
+
+/* What the element's own place is called along the one dimension of the tensor at hand that has this size; NULL: there is none,
+ * or it has no name. */
+static const char *own_place(const Builder *b, int64_t size)
+{
+    int64_t known;
+    int axis = -1;
+
+    for (int d = 0; d < b->context->rank; d++)
+        if (aff_is_const(b->context->dims[d].size, &known) && known == size)
+            axis = axis == -1 ? d : -2;
+    return axis < 0 ? NULL : axis == b->context->rank - 1 ? "col" : axis == b->context->rank - 2 ? "row" : NULL;
+}
+
+/* `Q[b, n, 8, col]` of a dimension of 8, whose name alone would be the element's own place, and `X[-1]`, elsewhere the last. */
+static void doubt_place(Builder *b, const Expr *e, const DefValue *value, int axis)
+{
+    const DefDim *dim = &value->dims[axis];
+    int64_t number, size;
+    bool known = aff_is_const(dim->size, &size);
+
+    if (!written_number(e, &number) || (number >= 0 && (!known || number < size)))
+        return;
+    const char *place = number >= 0 ? own_place(b, size) : NULL, *length = known ? arena_printf(b->r->arena, "%lld", (long long)size) : dim->name;
+    Diag *diag = diag_add(b->r->diags, TW0251, e->span, "%s has no entry %lld along that dimension%s%s: all that is read is 0",
+                          def_shape_text(b->r->arena, value), (long long)number, known ? ", whose last is " : "",
+                          known ? arena_printf(b->r->arena, "%lld", (long long)size - 1) : "");
+    if (place)
+        diag_fix(b->r->diags, diag, e->span, place, "the element's own place");
+    else if (number >= 0)
+        diag_note(b->r->diags, diag, "a name alone is the element's own place: declare `Param heads = %lld`, say, and write it in place of that number in shapes and here", (long long)size);
+    else if (length)
+        diag_fix(b->r->diags, diag, e->span, known && number + size >= 0 ? arena_printf(b->r->arena, "%lld", (long long)(number + size)) : arena_printf(b->r->arena, "%s - %lld", length, -(long long)number),
+                 "counted from the end");
+}
+
 static bool emit_coordinates(Builder *b, const Expr *e, const DefValue *value)
 {
     int axis = 0, dots = 0;
@@ -328,8 +373,11 @@ static bool emit_coordinates(Builder *b, const Expr *e, const DefValue *value)
     for (int i = 0; i < e->n_args; i++) {
         int covered = e->args[i]->kind == EXPR_ELLIPSIS ? value->rank - (e->n_args - 1) : 0;
 
-        if (e->args[i]->kind != EXPR_ELLIPSIS && !emit_coordinate(b, e->args[i], value, axis++))
-            return false;
+        if (e->args[i]->kind != EXPR_ELLIPSIS) {
+            doubt_place(b, e->args[i], value, axis);
+            if (!emit_coordinate(b, e->args[i], value, axis++))
+                return false;
+        }
         if (covered > 0)
             doubt_dots(b, e->args[i], value, axis, covered);
         while (covered-- > 0)

@@ -1199,7 +1199,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 15];
+    struct CMUnitTest tests[MAX_CASES + 24];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;

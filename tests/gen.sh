@@ -257,6 +257,7 @@ done
 for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     # shellcheck disable=SC2086 # a target and its type
     try ../tests/gen/least_added --set D=32 --target $t --bind b=3 --bind h=2 --bind n=150
+    try ../tests/gen/least_added --target $t --bind b=2 --bind h=2 --bind n=50 --bind D=200 # scores come from a kernel before
 done
 try ../tests/gen/masks_added --set HeadDim=128 --set low=-1e9 --bind batch=1 --bind heads=1 --bind q_len=77 --bind kv_len=333
 for t in "sm_75 --dtype fp16" "sm_80" "sm_90a"; do

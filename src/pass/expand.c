@@ -30,7 +30,7 @@
 
 /* -2^126: below every score that has a meaning, and far enough from the end of
  * fp32's range that scaling by log2 e (simplify.c) does not overflow. */
-static const double LOWEST = -8.50705917302346158658e37;
+static const double LOWEST = -RANGE_LARGEST;
 
 /* Where the program has numbers below that itself, as masks that are added, differences are taken before they are scaled
  * (simplify.c): then any number of fp32 is a score, the least one too. */
@@ -243,6 +243,7 @@ bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target,
     Expansion x = {program, kernel, target, diags};
     absolute_open(program, kernel);
     coarse_open(program, kernel);
+    range_note_stores(kernel->body);
     expand_block(&x, NULL, kernel->body);
     rw_remove_dead(kernel->body);
     return true;

@@ -163,12 +163,20 @@ ValueRange range_of(const TileValue *v)
 
 static const double LARGE = 1 << 20;
 
-/* Without those through which no number of the program comes, as products and reductions. */
+static const TileOp *load_of(const TileValue *v)
+{
+    while (v->def && v->def->kind == TILE_MOVE) v = v->def->args[0];
+    return v->def && v->def->kind == TILE_LOAD ? v->def : NULL;
+}
+
+/* Without those through which no number of the program comes, as products and reductions; but those that a kernel before stored. */
 static bool number_within(const TileValue *v, double least, int depth)
 {
     const TileOp *op = v->def;
     double number;
     if (rw_number(v, &number)) return isfinite(number) && fabs(number) >= least;
+    const TileOp *load = load_of(v);
+    if (load) return load->tensor && load->tensor->numbers >= least;
     if (depth > MAX_DEPTH || !op || (op->kind != TILE_MASK && op->kind != TILE_ELEMENT && op->kind != TILE_CAST)) return false;
     if (op->kind == TILE_MASK && isfinite(op->number) && fabs(op->number) >= least) return true;
     for (int i = 0; i < op->n_args; i++)
@@ -184,8 +192,7 @@ bool range_has_number(const TileValue *v, double least)
 /* Elements of an Input that hold numbers as large as fp32 has, exactly. */
 static bool is_loaded(const TileValue *v)
 {
-    while (v->def && v->def->kind == TILE_MOVE) v = v->def->args[0];
-    return v->def && v->def->kind == TILE_LOAD && v->type.dtype == DT_F32 && v->type.cols > 1;
+    return load_of(v) && v->type.dtype == DT_F32 && v->type.cols > 1;
 }
 
 /* A sum with what was loaded may be the mask of somebody who adds -1e9. */
@@ -217,4 +224,15 @@ static bool grows_within(const TileValue *v, bool scaled, int depth)
 bool range_has_large(const TileValue *v)
 {
     return range_has_number(v, LARGE) || grows_within(v, false, 0);
+}
+
+void range_note_stores(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) range_note_stores(op->regions[r]);
+        if (op->kind != TILE_STORE || !op->tensor) continue;
+        double most = range_has_number(op->args[0], RANGE_LARGEST) ? RANGE_LARGEST : range_has_large(op->args[0]) ? LARGE : 0;
+        op->tensor->numbers = fmax(op->tensor->numbers, most);
+    }
 }

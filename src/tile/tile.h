@@ -78,6 +78,7 @@ typedef struct TileTensor {
     bool workspace;       /* allocated by the host for this program alone */
     bool holds_places;    /* a workspace of integers, `least` to `most`, that kernels behind the one which writes it may read as a table */
     int64_t least, most;
+    double numbers;       /* as large as that, of the program, kernels store to it (src/pass/range.c); 0: none that are large */
     int index;            /* position in program->tensors */
     const AffSym *table;  /* what expressions call it that read its elements; NULL: none does yet */
 } TileTensor;

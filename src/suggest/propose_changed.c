@@ -537,7 +537,7 @@ static bool try_other_in_place(Vary *v, const Stmt *s)
 /* `Fill M, -inf` for `Fill M, 0`: what a state begins with. */
 static bool try_beginning(Vary *v, const Stmt *s)
 {
-    static const char *const numbers[] = {"0", "-inf", "1"};
+    static const char *const numbers[] = {"0", "-inf", "1", "-1e30"}; /* the last where the difference of two is taken */
 
     for (size_t i = 0; s->op_known && s->op == OP_FILL && s->n_args == 2 && i < TW_COUNT(numbers); i++)
         if (strcmp(suggest_expr(v->s, s->args[1]), numbers[i]) != 0 && suggest_edit(v->s, s->args[1]->span, numbers[i], "what it begins with"))
@@ -807,6 +807,25 @@ bool propose_divide(Suggester *s)
 bool propose_defined_number(Suggester *s)
 {
     return vary_each(s, try_literals);
+}
+
+static bool try_beginnings(Vary *v)
+{
+    for (int i = 0; i < v->computes.len; i++)
+        if (try_beginning(v, v->computes.data[i]))
+            return true;
+    return false;
+}
+
+/* There are few, and each is read by all that a loop does; but where something is not used that is the mistake. */
+bool propose_other_beginning(Suggester *s)
+{
+    const Diags *diags = s->chain->diags;
+
+    for (int i = 0; i < diags->list.len; i++)
+        if (diags->list.data[i].code == TW0442)
+            return false;
+    return vary_each(s, try_beginnings);
 }
 
 bool propose_missing_stmt(Suggester *s)

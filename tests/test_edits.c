@@ -710,6 +710,32 @@ static void sizes_among_many_names(void **state)
     assert_string_equal(chain->diags->list.data[0].fix.text, "32");
 }
 
+/* A program of many words is tried likewise, as long as that takes little. */
+static void a_wrong_number_in_a_long_program(void **state)
+{
+    Fixture *f = *state;
+    Str text = str_new(f->arena);
+    Source source = {.path = "long.tl"};
+    Chain *chain;
+
+    str_add(&text, "Operator sums\n  Input X (M, 64) fp32\n  Output Y (M, 1) fp32\n  Compute RowSum X and get Y\nend\n");
+    for (int i = 0; i < 1500; i++)
+        str_printf(&text, "# line %d, of what a kernel of many turns would do here\n", i);
+    str_add(&text, "Kernel sums\n  Input X (M, 64) fp32\n  Output Y (M, 1) fp32\n  Grid m = ceil(M / 16)\n"
+                   "  Allocate X in register (16, 16) fp32\n  Allocate Y in register (16, 1) fp32\n  Compute Fill Y, 2\n"
+                   "  for k = 0:4\n    Copy X (16, 16) in coordinate [m, k] from global to register\n    Compute RowSum X and accumulate Y\n  end\n"
+                   "  Copy Y (16, 1) in coordinate [M = m] from register to global\nend\n");
+    source.text = str_text(&text);
+    source.len = text.len;
+    assert_true(source.len > 64 * 1024);
+    chain = chain_new(f->arena, syms_new(f->arena), aff_ctx_new(f->arena), diags_new(f->arena, &source), target_find("sm_80"), DT_BF16);
+    chain->edits = true;
+    assert_true(chain_check(chain, &source, false));
+    assert_int_equal(chain->diags->list.len, 1);
+    assert_int_equal(chain->diags->list.data[0].code, TW0523);
+    assert_string_equal(chain->diags->list.data[0].fix.text, "0");
+}
+
 /* ---- the manual's table -------------------------------------------------------------------- */
 
 static const char *page_text(Arena *arena)
@@ -759,6 +785,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(edits_do_what_is_promised, setup, teardown),
         cmocka_unit_test_setup_teardown(a_smaller_tile_everywhere, setup, teardown),
         cmocka_unit_test_setup_teardown(sizes_among_many_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wrong_number_in_a_long_program, setup, teardown),
         cmocka_unit_test_setup_teardown(the_manual_has_the_table, setup, teardown),
     };
 

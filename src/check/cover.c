@@ -237,7 +237,8 @@ static void check_count(Checker *c, const Cover *v, int d, const Range *r, const
 {
     if (r->end == tiles || aff_always(c->aff, aff_eq(c->aff, r->end, tiles)))
         return;
-    if (aff_always(c->aff, aff_lt(c->aff, tiles, r->end)))
+    bool elements = r->end == v->global->dims[d].size; /* counted one by one: no fewer than tiles of several, whatever the size */
+    if (elements || aff_always(c->aff, aff_lt(c->aff, tiles, r->end)))
         say_other_count(c, v, d, r, tiles, TW0415);
     else if (!may_be_meant(c, v, r, tiles))
         say_other_count(c, v, d, r, tiles, part_code(v));

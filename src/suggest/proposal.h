@@ -134,7 +134,7 @@ Proposal propose_other_condition, propose_whole_counts, propose_likely_exprs, pr
 /* propose_another.c */
 Proposal propose_own_state, propose_own_accumulator, propose_summed, propose_own_sum, propose_into_branch;
 /* propose_lacking.c */
-Proposal propose_taken, propose_made, propose_missing_mask, propose_masked_as_defined, propose_other_column, propose_lacking_op, propose_lacking_at_store, propose_lacking_stmt, propose_exchanged_operands;
+Proposal propose_taken, propose_made, propose_missing_mask, propose_masked_as_defined, propose_defined_tile, propose_other_column, propose_lacking_op, propose_lacking_at_store, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */
 Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_operation, propose_defined_number, propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less, propose_other_beginning;
 /* propose_coords.c */

@@ -195,6 +195,10 @@ static bool try_defined(const Made *m)
 
     for (int i = 0; i < body->len; i++) {
         const Stmt *theirs = body->data[i];
+        bool elements = theirs->kind == STMT_COMPUTE && theirs->op_known && theirs->op == OP_DEFINE && !m->place && expr_is_name(theirs->args[0], m->tile);
+
+        if (elements && try_line(m, suggest_text(m->v->s, theirs))) /* of a sketch, which has the same positions */
+            return true;
         Stmt *own = vary_result(theirs) && !theirs->listed && theirs->op_known ? suggest_like(m->v->s, theirs) : NULL;
 
         if (!own || strcmp(vary_result(theirs), m->tile) != 0)

@@ -53,8 +53,10 @@ static Expr *placed(void *user, const char *name)
     const char *from = index && index->value ? arena_printf(arena, " + (%s)", suggest_expr(m->v->s, index->value)) : "", *text = NULL;
     const Cut *cut = index && index->over ? find_cut(m, index->over) : NULL;
 
-    if (!index && strcmp(name, "row") != 0 && strcmp(name, "col") != 0)
-        return NULL;
+    if (!index && strcmp(name, "row") != 0 && strcmp(name, "col") != 0) { /* a leading dimension is its place, as in `Seg[batch, q]` */
+        const Cut *lead = find_cut(m, name);
+        return lead && lead->coord && (!lead->size || strcmp(lead->size, "1") == 0) ? formula_expr(m->v->s, lead->coord) : NULL;
+    }
     if (index ? m->row && strcmp(m->row->dim, index->over) == 0 : *name == 'r' && m->row)
         text = place(m, m->row, "row");
     else if (index ? m->col && strcmp(m->col->dim, index->over) == 0 : *name == 'c' && m->col)
@@ -105,6 +107,38 @@ static bool try_masks_of(Masking *m, const Block *block)
     return false;
 }
 
+static const Stmt *allocated(const Vary *v, const char *tile)
+{
+    for (int i = 0; i < v->all.len; i++)
+        if (v->all.data[i]->kind == STMT_ALLOCATE && v->all.data[i]->space == SPACE_REGISTER && strcmp(v->all.data[i]->name, tile) == 0)
+            return v->all.data[i];
+    return NULL;
+}
+
+/* ---- elements ------------------------------------------------------------------------------------- */
+
+/* What the definition says that the tile's elements are, where they lie here. */
+static bool try_elements(Masking *m)
+{
+    Suggester *s = m->v->s;
+    const Block *body = &m->v->definition->body;
+
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *theirs = body->data[i];
+        bool same = theirs->kind == STMT_COMPUTE && theirs->op_known && theirs->op == OP_DEFINE && theirs->value && expr_is_name(theirs->args[0], m->tile);
+        const Stmt *tile = same ? allocated(m->v, m->tile) : NULL;
+        const char *value;
+
+        m->lost = false;
+        value = tile && tile->n_shape == 2 ? suggest_expr(s, expr_subst(s->arena, theirs->value, placed, m)) : NULL;
+        if (value && !m->lost &&
+            suggest_edit(s, suggest_before(s, m->at), arena_printf(s->arena, "%sCompute Define %s (%s, %s) as %s\n", suggest_indent(s, m->at->span.start), m->tile,
+                                                                   suggest_expr(s, tile->shape[0]), suggest_expr(s, tile->shape[1]), value), "as the Operator says it"))
+            return true;
+    }
+    return false;
+}
+
 /* ---- ends ----------------------------------------------------------------------------------------- */
 
 static const char *neutral(OpId op)
@@ -144,14 +178,6 @@ typedef bool TryHere(Masking *m);
 static bool try_conditions(Masking *m)
 {
     return try_masks_of(m, &m->v->definition->body);
-}
-
-static const Stmt *allocated(const Vary *v, const char *tile)
-{
-    for (int i = 0; i < v->all.len; i++)
-        if (v->all.data[i]->kind == STMT_ALLOCATE && v->all.data[i]->space == SPACE_REGISTER && strcmp(v->all.data[i]->name, tile) == 0)
-            return v->all.data[i];
-    return NULL;
 }
 
 /* Along each pair of dimensions that are cut into tiles of its sizes; of a sketch, whose tiles have none, along any. */
@@ -231,6 +257,24 @@ bool propose_masked_as_defined(Suggester *s)
     s->strict = true;
     found = try_along(&m, try_conditions);
     s->tries = tries;
+    s->strict = strict;
+    return found;
+}
+
+/* Of code: a tile of elements that is read, and whose Define is missing (TW0440). */
+bool propose_defined_tile(Suggester *s)
+{
+    bool known = s->stmt && s->unit && s->unit->kind == UNIT_KERNEL && s->agrees && s->stage == s->agrees && vary_definition(s), strict = s->strict, found;
+
+    if (!known)
+        return false;
+    Vary v = vary_kernel(s, s->unit);
+    Cuts cuts = cuts_of(s);
+    Masking m = {.v = &v, .cuts = &cuts, .tile = suggest_quoted(s, s->diag->span), .at = s->stmt};
+    if (!allocated(&v, m.tile))
+        return false;
+    s->strict = true;
+    found = try_along(&m, try_elements);
     s->strict = strict;
     return found;
 }

@@ -277,11 +277,21 @@ static bool try_of_one(Untaken *u, const char *loose)
     return try_making(u, arena_printf(u->v->s->arena, "Compute Add %s, 0", loose));
 }
 
+static bool try_with(Untaken *u, const Ops *ops, const char *loose, const Names *others)
+{
+    for (int k = 0; k < ops->len; k++)
+        for (int i = others->len - 1; i >= 0; i--)
+            if (strcmp(others->data[i], loose) != 0 && strcmp(others->data[i], u->tile) != 0 && try_pair(u, ops->data[k], loose, others->data[i]))
+                return true;
+    return false;
+}
+
 static bool try_made(Untaken *u)
 {
     Ops two = steps_of(u, 2);
 
     add_op(u, &two, OP_MULTIPLY); /* the products of a GEMM, one by one */
+    add_op(u, &two, OP_SUBTRACT); /* what a softmax, or a norm, takes from its rows */
     find_loose(u);
     for (int a = u->loose.len - 1; a >= 0; a--)
         for (int b = u->loose.len - 1; b >= 0; b--) {
@@ -294,10 +304,8 @@ static bool try_made(Untaken *u)
     for (int i = 0; i < u->loose.len; i++) {
         if (try_of_one(u, u->loose.data[i]))
             return true;
-        for (int k = 0; k < two.len; k++)
-            for (int c = u->v->columns.len - 1; c >= 0; c--)
-                if (strcmp(u->v->columns.data[c], u->loose.data[i]) != 0 && strcmp(u->v->columns.data[c], u->tile) != 0 && try_pair(u, two.data[k], u->loose.data[i], u->v->columns.data[c]))
-                    return true;
+        if (try_with(u, &two, u->loose.data[i], &u->v->columns) || try_with(u, &two, u->loose.data[i], &u->v->tiles))
+            return true;
     }
     return false;
 }

@@ -787,6 +787,9 @@ static int try_best(Suggester *s, Fix rule, int most)
         return 1;
     if (s->diag->code == TW0446 && propose_masked_as_defined(s))
         return 1;
+    s->tries = TRIES_OF_SIZES;
+    if (s->diag->code == TW0440 && propose_defined_tile(s))
+        return 1;
     s->tries = TRIES_OF_SPACES;
     if ((s->diag->code == TW0402 && propose_allocated_space(s)) || (is_of_a_direction(s) && propose_exchanged_spaces(s))) /* before a tile more, or another name */
         return 1;

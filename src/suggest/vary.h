@@ -11,6 +11,9 @@
  *   propose_untaken.c     what takes, or makes, a tile that nothing does
  *   propose_masked.c      conditions on elements that are missing
  *   propose_exprs.c       expressions: order, signs, bounds, names, numbers
+ *   propose_twin.c        what another block with the same statements does
+ *   propose_shifted.c     stages and tiles of rings that are one off
+ *   propose_lost_softmax.c  a softmax whose state is read
  *   propose_changed.c     statements: another operation, operand or result, one more, one elsewhere
  */
 #ifndef TW_SUGGEST_VARY_H

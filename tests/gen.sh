@@ -175,6 +175,9 @@ try ../tests/gen/largest_rounded --set BM=48 --bind M=101
 try ../tests/gen/largest_rounded --set BM=48 --dtype fp16 --target sm_75 --bind M=33
 try ../tests/gen/weights_of_columns --set N=1 --set K=33 --dtype fp16 --target sm_86 --bind M=7
 try ../tests/gen/allocated_on_the_way --bind T=37
+try ../tests/gen/few_rows_through_shared --bind M=9 --bind N=700
+try ../tests/gen/few_rows_through_shared --dtype fp16 --target sm_75 --bind M=9 --bind N=255
+try ../tests/gen/few_rows_through_shared --target sm_90a --bind M=3 --bind N=700
 try ../tests/gen/sums_up_to_each_row --set D=40 --target sm_90a --bind b=2 --bind n=70
 try ../tests/gen/sums_up_to_each_row --dtype fp16 --target sm_75 --bind b=1 --bind n=130 --bind D=33
 try ../tests/gen/gates_summed --dtype fp16 --target sm_75 --bind b=2 --bind h=2 --bind n=133

@@ -492,7 +492,7 @@ static void settle_warps(TileKernel *kernel)
         return;
     }
     while (m.multiplies && kernel->warps > 1 && !divides_rows(kernel, m.rows)) kernel->warps--;
-    if (!m.multiplies && !m.in_shared) kernel->warps = warps_of_rows(kernel);
+    if (!m.multiplies && (!m.in_shared || !rows_fit_fragments(kernel))) kernel->warps = warps_of_rows(kernel);
 }
 
 static void lower_kernel(Lower *lo, const Unit *unit)

@@ -5,7 +5,7 @@
  * lanes as its shapes allow side by side along a row, each with as many neighbours
  * as make 16 bytes of the widest element that is copied. A tile in shared memory
  * keeps the kernel to fragments, which know its swizzle, unless it is there to be read again
- * (keep.c).
+ * (keep.c), or tiles have no room for fragments, as those of few rows.
  *
  * With warps_n > 1 several warps share a row, of fragments as well. A reduction along
  * it combines their parts through a buffer in shared memory:
@@ -108,11 +108,33 @@ static bool fits_any(const Shapes *s, int warps, int warps_n, Layout *layout)
     return false;
 }
 
+/* Whether warps, as many as there are, can share all register tiles of a block by atoms of the tensor cores. */
+static bool fits_fragments(const TileKernel *kernel, const TileBlock *block)
+{
+    int warps_n = kernel->warps_n > 0 ? kernel->warps_n : 1;
+    Layout fragments = {.kind = LAY_MMA_C, .warps_m = kernel->warps / warps_n, .warps_n = warps_n};
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_results; k++) {
+            const TileType *t = &op->results[k]->type;
+            if (t->kind == TT_TILE && t->space == SPACE_REGISTER && lay_fragment_misfit(fragments, t->rows, t->cols)) return false;
+        }
+        for (int r = 0; r < op->n_regions; r++)
+            if (!fits_fragments(kernel, op->regions[r])) return false;
+    }
+    return true;
+}
+
+bool rows_fit_fragments(const TileKernel *kernel)
+{
+    return fits_fragments(kernel, kernel->body);
+}
+
 bool rows_layout(const TileKernel *kernel, Layout *layout)
 {
     int warps_n = kernel->warps_n > 0 ? kernel->warps_n : 1;
     Shapes shapes = {0};
-    if (!rows_without_fragments(kernel) || (!kernel->kept && block_wants(kernel->body, uses_shared))) return false;
+    if (!rows_without_fragments(kernel) || (!kernel->kept && block_wants(kernel->body, uses_shared) && rows_fit_fragments(kernel))) return false;
     find_shapes(kernel->body, &shapes);
     if (shapes.bytes == 0 && shapes.cols > 0) shapes.bytes = sizeof(float); /* rows that are read one by one */
     return fits_any(&shapes, kernel->warps, warps_n, layout);

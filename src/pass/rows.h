@@ -11,6 +11,8 @@ bool rows_without_fragments(const TileKernel *kernel);
 int rows_widest(const TileKernel *kernel);
 /* The layout (LAY_ROWS) for all register tiles of the kernel; false: there is none. */
 bool rows_layout(const TileKernel *kernel, Layout *layout);
+/* Whether all its register tiles could be fragments. */
+bool rows_fit_fragments(const TileKernel *kernel);
 /* The least number of columns, more than there are, with which there would be one; 0: none. */
 int rows_wider(const TileKernel *kernel);
 /* How a loop takes reductions along rows, turn by turn, into what it carries. */

@@ -325,6 +325,18 @@ static void refuse_no_source(Parser *p, const Stmt *s, Span to)
 
 /* copy = "Copy" reference { "," reference } { "(" items ")" | "as" NAME | "in" coordinates | "from" space
  *        | "to" space | stage | "where" expr | "else" expr | "and" "accumulate" } */
+/* `Copy X[i % 2] as x from shared to register`, as products take X[i % 2]: the stage that is read. */
+static void take_stage(Stmt *s)
+{
+    const Expr *e = s->target;
+
+    if (s->space != SPACE_SHARED || s->stage || !e || e->kind != EXPR_INDEX || e->n_args != 1 || e->a->kind != EXPR_NAME ||
+        e->args[0]->kind == EXPR_RANGE || e->args[0]->kind == EXPR_ELLIPSIS)
+        return;
+    s->stage = e->args[0];
+    s->target = NULL;
+}
+
 Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
 {
     int first = out->len;
@@ -340,6 +352,7 @@ Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
             to = token_span(p);
         more = parse_copy_part(p, s);
     }
+    take_stage(s);
     refuse_bare_name(p, s);
     if (s->space == SPACE_NONE)
         refuse_no_source(p, s, to);

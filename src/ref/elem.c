@@ -340,26 +340,37 @@ static const char *own_place(const Builder *b, int64_t size)
     return axis < 0 ? NULL : axis == b->context->rank - 1 ? "col" : axis == b->context->rank - 2 ? "row" : NULL;
 }
 
+/* What else may have been meant by a number that no entry has, of a dimension of `size`, or -1, which nobody knows. */
+static void say_instead(Builder *b, Diag *diag, const Expr *e, const DefDim *dim, int64_t number, int64_t size)
+{
+    const char *place = number >= 0 ? own_place(b, size) : NULL, *last = NULL;
+
+    if (number < 0 && size + number >= 0)
+        last = arena_printf(b->r->arena, "%lld", (long long)(size + number));
+    else if (number < 0 && size < 0 && dim->name)
+        last = arena_printf(b->r->arena, "%s - %lld", dim->name, -(long long)number);
+    if (place)
+        diag_fix(b->r->diags, diag, e->span, place, "the element's own place");
+    else if (last)
+        diag_fix(b->r->diags, diag, e->span, last, "counted from the end");
+    else if (number >= 0)
+        diag_note(b->r->diags, diag, "a name alone is the element's own place: declare `Param heads = %lld`, say, and write it in place of "
+                  "that number in shapes and here", (long long)size);
+}
+
 /* `Q[b, n, 8, col]` of a dimension of 8, whose name alone would be the element's own place, and `X[-1]`, elsewhere the last. */
 static void doubt_place(Builder *b, const Expr *e, const DefValue *value, int axis)
 {
     const DefDim *dim = &value->dims[axis];
-    int64_t number, size;
-    bool known = aff_is_const(dim->size, &size);
+    int64_t number, size = -1;
 
-    if (!written_number(e, &number) || (number >= 0 && (!known || number < size)))
+    if (!written_number(e, &number) || (number >= 0 && (!aff_is_const(dim->size, &size) || number < size)))
         return;
-    const char *place = number >= 0 ? own_place(b, size) : NULL, *length = known ? arena_printf(b->r->arena, "%lld", (long long)size) : dim->name;
-    Diag *diag = diag_add(b->r->diags, TW0251, e->span, "%s has no entry %lld along that dimension%s%s: all that is read is 0",
-                          def_shape_text(b->r->arena, value), (long long)number, known ? ", whose last is " : "",
-                          known ? arena_printf(b->r->arena, "%lld", (long long)size - 1) : "");
-    if (place)
-        diag_fix(b->r->diags, diag, e->span, place, "the element's own place");
-    else if (number >= 0)
-        diag_note(b->r->diags, diag, "a name alone is the element's own place: declare `Param heads = %lld`, say, and write it in place of that number in shapes and here", (long long)size);
-    else if (length)
-        diag_fix(b->r->diags, diag, e->span, known && number + size >= 0 ? arena_printf(b->r->arena, "%lld", (long long)(number + size)) : arena_printf(b->r->arena, "%s - %lld", length, -(long long)number),
-                 "counted from the end");
+    bool known = aff_is_const(dim->size, &size);
+    const char *last = known ? arena_printf(b->r->arena, ", whose last is %lld", (long long)size - 1) : "";
+    Diag *diag = diag_add(b->r->diags, TW0251, e->span, "%s has no entry %lld along that dimension%s: all that is read is 0",
+                          def_shape_text(b->r->arena, value), (long long)number, last);
+    say_instead(b, diag, e, dim, number, known ? size : -1);
 }
 
 static bool emit_coordinates(Builder *b, const Expr *e, const DefValue *value)

@@ -176,6 +176,9 @@ for target in sm_80 sm_90a; do # the same in fewer steps, tiles that fill a thre
     whole ../../ops/softcap $target --dtype fp16 --set HeadDim=128 --set BM=128 --set BN=64 --set warps=4 --set stages=2
     whole ../../ops/alibi $target --dtype fp16 --set HeadDim=128 --set BM=128 --set BN=64 --set warps=4 --set stages=2
 done
+for target in sm_80 sm_86; do
+    whole own_softmax $target --set D=96 # beside an operand from around the loop
+done
 whole scores_gated sm_80 --set D=192 # the same, two tiles side by side
 whole scores_gated sm_90a --set D=192 # the same for any alignment
 whole weights_added sm_80 --set D=40 # the same, on one product for two sums

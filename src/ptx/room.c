@@ -443,12 +443,13 @@ static bool may_not_wait(const Emitter *e, const Tiles *t, int left, int around)
     return left <= LONG_FULL && share(e) > SOME_REGISTERS && carries && t->sums == 1 && e->target->has_cp_async;
 }
 
-/* Of any steps, whose numbers in between leave as few registers beside what the loop carries and the product alone as are scarce;
- * for any alignment they are scarce anyway. */
-static bool fills_between(const Emitter *e, const Tiles *t)
+/* Of more steps than a softmax takes, whose numbers in between leave as few registers as are scarce, beside a product, a larger sum that
+ * the loop carries, and what comes from around it; for any alignment they are scarce anyway, unless tiles come from around it. */
+static bool fills_between(const Emitter *e, const Tiles *t, int around)
 {
-    bool alone = t->products == 1 && t->sums == 1 && t->most <= t->carried + t->product;
-    return alone && e->aligned && share(e) > SOME_REGISTERS && share(e) - t->most - between_steps(t) <= SCARCE;
+    bool alone = t->products == 1 && t->sums == 1 && t->carried > t->product && t->most <= t->carried + t->product;
+    bool may = t->steps >= STRETCH && (e->aligned || around > FEW_AROUND) && share(e) > SOME_REGISTERS;
+    return alone && may && share(e) - t->most - around - between_steps(t) <= SCARCE;
 }
 
 Parted rm_parted(const Emitter *e)
@@ -458,7 +459,7 @@ Parted rm_parted(const Emitter *e)
     int left = share(e) - t.carried - t.product, around = read_around(e->block, arena_array(e->arena, bool, e->kernel->next_value));
     if (t.products == 0 || t.sums == 0 || left > LONG_WANTS) return PARTED_NOT;
     if (!is_long(&t) && (is_in_stretch(e, &t, left, around) || is_beside_rows(e, &t))) return PARTED_FROM_FIRST;
-    if (fills_between(e, &t)) return PARTED_FROM_BOTH;
+    if (fills_between(e, &t, around)) return PARTED_FROM_BOTH;
     if (!is_long(&t)) return PARTED_NOT;
     return may_not_wait(e, &t, left, around) ? PARTED_FROM_FIRST : PARTED_FROM_BOTH;
 }

@@ -478,6 +478,25 @@ static const char carried[] =
     "  Copy O from register to global\n"
     "end\n";
 
+/* A tile that is multiplied where it lies in shared memory, and then computed with: nothing of it is left for the next turn. */
+static const char both_places[] =
+    "Kernel both_places\n"
+    "  Input X (M, D)\n"
+    "  Input Y (N, D)\n"
+    "  Output R (M, N) fp32\n"
+    "  Grid over M, N\n"
+    "  for k over D\n"
+    "    Copy X from global to shared\n"
+    "    Copy Y from global to shared\n"
+    "    Compute GEMM X.shared, Y.T and accumulate R\n"
+    "    Copy X from shared to register\n"
+    "    Compute Square X and get S\n"
+    "    Compute RowSum S and accumulate x\n"
+    "  end\n"
+    "  Compute Add R, x and get new R\n"
+    "  Copy R from register to global\n"
+    "end\n";
+
 /* What ptxas 13.0 made of a choice: the blocks for which it spilled nothing, 0 for none. */
 typedef struct Assembled {
     const char *sketch, *target, *sets[6];
@@ -523,6 +542,7 @@ static void registers_are_as_ptxas_found(void **state)
         {lasting, "sm_80", {"K=192", "BM=64", "BN=64", "warps=4", "stages=1"}, 0},
         {carried, "sm_80", {"D=64", "BM=128", "BN=64", "warps=4", "stages=1"}, 2},
         {carried, "sm_80", {"D=96", "BM=128", "BN=64", "warps=4", "stages=1"}, 0},
+        {both_places, "sm_80", {"BM=128", "BN=128", "BK=64", "warps=4", "stages=2"}, 2},
         {by_row, "sm_80", {"BM=64", "BN=64", "BK=64", "warps=4", "stages=1"}, 2},
         {keys, "sm_90a", {"D=128", "BM=128", "BN=64", "warps=8", "stages=2"}, 1},
         {keys, "sm_90a", {"D=48", "BM=128", "BN=128", "warps=8", "stages=2"}, 0},

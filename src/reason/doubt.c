@@ -248,8 +248,8 @@ static int fetched_registers(const Plan *plan, const Choice *c, Habits habits)
 {
     const StepCounts *n = &plan->counts;
 
-    if (plan->options->target->has_cp_async || c->stages < 2 || n->products != 1 || !n->only_adds || n->only_sums)
-        return 0;
+    if (plan->options->target->has_cp_async || c->stages < 2 || n->all_products != 1 || !n->only_adds || n->only_sums)
+        return 0; /* of more, early_registers has room */
     int more = FETCHED_STEPS * habits.fetched - FETCHED_REGS;
 
     return (more > 0 ? more : 0) + (habits.single ? SINGLE_REGS : 0);

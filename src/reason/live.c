@@ -139,10 +139,10 @@ static bool is_operand(const Steps *steps, bool in_loop, bool *looped, const Til
 }
 
 /* A turn of a loop makes it anew, of what the turn before, or what stands ahead of the loop, has left. Of rows and columns the model
- * has enough beside tiles. */
+ * has enough beside tiles; what is in shared memory as well may be read there. */
 static bool is_carried(int at, const Tile *tile, const Life *life, bool elementwise)
 {
-    return !plan_is_vector(tile) && life->read[0] && (at <= life->made ? life->read[at + elementwise] : at > life->again);
+    return !plan_is_vector(tile) && !tile->shared && life->read[0] && (at <= life->made ? life->read[at + elementwise] : at > life->again);
 }
 
 static bool is_live(const Steps *steps, int at, bool in_loop, const Tile *tile, const Life *life, const Whole *whole)
@@ -310,7 +310,7 @@ static void add_lasting(const Finder *f, LivePoint *point, const Steps *steps, c
     for (int t = 0; t < f->plan->tiles.len; t++) {
         const Tile *tile = &f->plan->tiles.data[t];
 
-        if (tile->reg && tile->col->kind != EXT_ONE && is_wanted_behind(around, t) && touched(steps, 0, steps->len, tile) == 0)
+        if (tile->reg && !tile->shared && tile->col->kind != EXT_ONE && is_wanted_behind(around, t) && touched(steps, 0, steps->len, tile) == 0)
             vec_push(f->plan->arena, &point->tiles, (LiveTile){tile, tile->computed ? 4 : dtype_bytes(tile->reg_dtype)});
     }
 }

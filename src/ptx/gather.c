@@ -188,17 +188,31 @@ static int elements_read(const Emitter *e)
 /* In an entry for any alignment each element that is read has an address, and a test, of its own: of many ptxas makes more at once
  * than there are registers for. So some wait for those before; where quotients of columns say the places, of which it would keep
  * all, they are parts. */
-static void keep_apart(Emitter *e, const TileOp *op)
+static void keep_few_apart(Emitter *e, bool scattered, int read, int left)
 {
     enum { AT_ONCE = 32, SCATTERED = 16, MANY_READ = 256 };
-    bool scattered = tile_is_scattered(op);
-    if (e->aligned || e->role || e->part.tested < (scattered ? SCATTERED : AT_ONCE)) return;
-    int read = elements_read(e), left = rm_left(e, e->block);
     bool in_order = 2 * left > e->target->regs_per_thread; /* as it stands few of them wait for others */
+    if (e->part.tested < (scattered ? SCATTERED : AT_ONCE)) return;
     if (scattered ? read < left : read < MANY_READ || !in_order) return;
     e->part.tested = 0;
     if (scattered) an_part(e);
     else an_stop_of_grid(e);
+}
+
+/* In one for aligned rows a turn that reads more of them than its tiles leave registers for begins with half as many. */
+static void keep_halves_apart(Emitter *e, int read, int left)
+{
+    if (!e->turn || read < left || 2 * e->part.tested < left) return;
+    e->part.tested = 0;
+    an_stop_of_grid(e);
+}
+
+static void keep_apart(Emitter *e, const TileOp *op)
+{
+    if (e->role || e->part.tested == 0) return;
+    int read = elements_read(e), left = rm_left(e, e->block);
+    if (e->aligned) keep_halves_apart(e, read, left);
+    else keep_few_apart(e, tile_is_scattered(op), read, left);
 }
 
 /* Where coordinates say. Of elements that have an address each, a role that prepares tiles makes those of a few at once. */

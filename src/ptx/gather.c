@@ -202,14 +202,16 @@ static void keep_few_apart(Emitter *e, bool scattered, int read, int left)
 /* In one for aligned rows a turn that reads more of them than its tiles leave registers for begins with half as many. */
 static void keep_halves_apart(Emitter *e, int read, int left)
 {
-    if (!e->turn || read < left || 2 * e->part.tested < left) return;
+    if (read < left || 2 * e->part.tested < left) return;
     e->part.tested = 0;
     an_stop_of_grid(e);
 }
 
 static void keep_apart(Emitter *e, const TileOp *op)
 {
-    if (e->role || e->part.tested == 0) return;
+    enum { LEAST = 16 }; /* elements before any question is asked, which takes long */
+    bool early = e->part.tested < (e->aligned ? 2 * LEAST : LEAST);
+    if (e->role || early || (e->aligned && !e->turn)) return;
     int read = elements_read(e), left = rm_left(e, e->block);
     if (e->aligned) keep_halves_apart(e, read, left);
     else keep_few_apart(e, tile_is_scattered(op), read, left);

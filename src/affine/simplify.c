@@ -205,7 +205,7 @@ static bool within(AffCtx *ctx, AffSum *part, const Aff *b)
     return lo >= 0 && aff_proved_le(aff_offset(ctx, sum_build(ctx, part), 1), b);
 }
 
-const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b)
+static const Aff *quotient(AffCtx *ctx, const Aff *a, const Aff *b)
 {
     AffSum s, whole, part;
     int64_t k;
@@ -229,6 +229,12 @@ const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b)
     return aff_node(ctx, AFF_DIV, a, b);
 }
 
+const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    const Aff *known = aff_recall(ctx, ASKED_DIV, a, b, NULL);
+    return known ? known : aff_remember(ctx, ASKED_DIV, a, b, NULL, quotient(ctx, a, b));
+}
+
 const Aff *aff_ceildiv(AffCtx *ctx, const Aff *a, const Aff *b)
 {
     int64_t k;
@@ -240,7 +246,7 @@ const Aff *aff_ceildiv(AffCtx *ctx, const Aff *a, const Aff *b)
     return aff_div(ctx, aff_offset(ctx, aff_add(ctx, a, b), -1), b);
 }
 
-const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b)
+static const Aff *rest_of(AffCtx *ctx, const Aff *a, const Aff *b)
 {
     AffSum s, whole, part;
     int64_t k;
@@ -263,6 +269,12 @@ const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b)
             return sum_build(ctx, &part);
     }
     return aff_node(ctx, AFF_MOD, a, b);
+}
+
+const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    const Aff *known = aff_recall(ctx, ASKED_MOD, a, b, NULL);
+    return known ? known : aff_remember(ctx, ASKED_MOD, a, b, NULL, rest_of(ctx, a, b));
 }
 
 const Aff *aff_exp2(AffCtx *ctx, const Aff *a)

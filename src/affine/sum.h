@@ -62,7 +62,7 @@ typedef VEC(AffClaim) AffClaims;
 
 /* What is made of the same operands again and again, as when the elements of a tile are written
  * one by one, is found rather than made: a table in which a new answer takes the place of an old one. */
-typedef enum AffAsked { ASKED_SUM, ASKED_DIFFERENCE, ASKED_LE, ASKED_LT, ASKED_AND, ASKED_REPLACED, ASKED_ALWAYS } AffAsked;
+typedef enum AffAsked { ASKED_SUM, ASKED_DIFFERENCE, ASKED_DIV, ASKED_MOD, ASKED_LE, ASKED_LT, ASKED_AND, ASKED_REPLACED, ASKED_ALWAYS } AffAsked;
 typedef struct AffAnswer {
     AffAsked what;
     const Aff *a, *b, *c;

@@ -188,7 +188,7 @@ static int64_t turns_to_walk(const Syncer *s, const TileOp *loop)
 /* The first turn finds what went before the loop. */
 static void walk_turns(Syncer *s, TileOp *loop, int64_t turns)
 {
-    for (int64_t turn = 0; turn < turns; turn++) {
+    for (int64_t turn = 0; turn < turns && !(s->checking && s->conflict); turn++) {
         if (turn > 0) age_by_one_iteration(s, loop->var);
         sync_block(s, loop->regions[0]);
     }
@@ -285,7 +285,7 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
 
 static void sync_block(Syncer *s, TileBlock *block)
 {
-    for (int i = 0; i < block->ops.len; i++) sync_op(s, block, &i);
+    for (int i = 0; i < block->ops.len && !(s->checking && s->conflict); i++) sync_op(s, block, &i); /* one is enough to know */
 }
 
 /* ---- barriers too many --------------------------------------------------------------------- */

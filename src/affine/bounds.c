@@ -330,8 +330,7 @@ bool aff_proved_le(const Aff *a, const Aff *b)
     return some_item_le(a, AFF_MIN, b) || le_some_item(a, AFF_MAX, b);
 }
 
-/* A comparison is made only where it is not known to hold, or not to: of what is left, that of
- * whole expressions is asked. */
+/* The same comparisons are asked about for every element of a tile. */
 bool aff_always(AffCtx *ctx, const Aff *condition)
 {
     int64_t lo, hi;

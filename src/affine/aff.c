@@ -132,6 +132,12 @@ const Aff *aff_remember(AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, 
     return answer;
 }
 
+const Aff *aff_once(AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, AffMake *make)
+{
+    const Aff *known = aff_recall(ctx, what, a, b, NULL);
+    return known ? known : aff_remember(ctx, what, a, b, NULL, make(ctx, a, b));
+}
+
 AffClaims *aff_claims(AffCtx *ctx, Arena **arena)
 {
     *arena = ctx->arena;
@@ -337,26 +343,29 @@ const Aff *sum_build(AffCtx *ctx, AffSum *s)
     return s->constant ? aff_node(ctx, AFF_ADD, result, aff_const(ctx, s->constant)) : result;
 }
 
-static const Aff *sum_with(AffCtx *ctx, const Aff *a, const Aff *b, int64_t factor)
+static const Aff *added(AffCtx *ctx, const Aff *a, const Aff *b)
 {
     AffSum s;
     sum_of(&s, a);
-    sum_add(&s, b, factor);
+    sum_add(&s, b, 1);
     return sum_build(ctx, &s);
 }
 
 const Aff *aff_add(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    if (b->kind == AFF_CONST)
-        return aff_offset(ctx, a, b->value);
-    const Aff *known = aff_recall(ctx, ASKED_SUM, a, b, NULL);
-    return known ? known : aff_remember(ctx, ASKED_SUM, a, b, NULL, sum_with(ctx, a, b, 1));
+    return b->kind == AFF_CONST ? aff_offset(ctx, a, b->value) : aff_once(ctx, ASKED_SUM, a, b, added);
+}
+
+static const Aff *difference(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    AffSum s;
+    sum_difference(&s, a, b);
+    return sum_build(ctx, &s);
 }
 
 const Aff *aff_sub(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    const Aff *known = aff_recall(ctx, ASKED_DIFFERENCE, a, b, NULL);
-    return known ? known : aff_remember(ctx, ASKED_DIFFERENCE, a, b, NULL, sum_with(ctx, a, b, -1));
+    return aff_once(ctx, ASKED_DIFFERENCE, a, b, difference);
 }
 
 const Aff *aff_scale(AffCtx *ctx, const Aff *a, int64_t factor)

@@ -231,8 +231,7 @@ static const Aff *quotient(AffCtx *ctx, const Aff *a, const Aff *b)
 
 const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    const Aff *known = aff_recall(ctx, ASKED_DIV, a, b, NULL);
-    return known ? known : aff_remember(ctx, ASKED_DIV, a, b, NULL, quotient(ctx, a, b));
+    return aff_once(ctx, ASKED_DIV, a, b, quotient);
 }
 
 const Aff *aff_ceildiv(AffCtx *ctx, const Aff *a, const Aff *b)
@@ -273,8 +272,7 @@ static const Aff *rest_of(AffCtx *ctx, const Aff *a, const Aff *b)
 
 const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    const Aff *known = aff_recall(ctx, ASKED_MOD, a, b, NULL);
-    return known ? known : aff_remember(ctx, ASKED_MOD, a, b, NULL, rest_of(ctx, a, b));
+    return aff_once(ctx, ASKED_MOD, a, b, rest_of);
 }
 
 const Aff *aff_exp2(AffCtx *ctx, const Aff *a)
@@ -406,25 +404,29 @@ static const Aff *le_zero(AffCtx *ctx, AffSum *s)
     return aff_node(ctx, AFF_LE, sum_build(ctx, s), aff_const(ctx, 0));
 }
 
-/* a + beyond <= b */
-static const Aff *within_bound(AffCtx *ctx, const Aff *a, const Aff *b, int64_t beyond)
+static const Aff *at_most(AffCtx *ctx, const Aff *a, const Aff *b)
 {
     AffSum s;
     sum_difference(&s, a, b);
-    sum_add_constant(&s, beyond);
     return le_zero(ctx, &s);
 }
 
 const Aff *aff_le(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    const Aff *known = aff_recall(ctx, ASKED_LE, a, b, NULL);
-    return known ? known : aff_remember(ctx, ASKED_LE, a, b, NULL, within_bound(ctx, a, b, 0));
+    return aff_once(ctx, ASKED_LE, a, b, at_most);
+}
+
+static const Aff *below(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    AffSum s;
+    sum_difference(&s, a, b);
+    sum_add_constant(&s, 1);
+    return le_zero(ctx, &s);
 }
 
 const Aff *aff_lt(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    const Aff *known = aff_recall(ctx, ASKED_LT, a, b, NULL);
-    return known ? known : aff_remember(ctx, ASKED_LT, a, b, NULL, within_bound(ctx, a, b, 1));
+    return aff_once(ctx, ASKED_LT, a, b, below);
 }
 
 /* s == 0 with a canonical sign: the first coefficient is positive. */
@@ -576,10 +578,14 @@ static const Aff *join_logic(AffCtx *ctx, AffKind kind, const Aff *a, const Aff 
     return list_build(ctx, kind, &list);
 }
 
+static const Aff *both(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    return join_logic(ctx, AFF_AND, a, b);
+}
+
 const Aff *aff_and(AffCtx *ctx, const Aff *a, const Aff *b)
 {
-    const Aff *known = aff_recall(ctx, ASKED_AND, a, b, NULL);
-    return known ? known : aff_remember(ctx, ASKED_AND, a, b, NULL, join_logic(ctx, AFF_AND, a, b));
+    return aff_once(ctx, ASKED_AND, a, b, both);
 }
 
 const Aff *aff_or(AffCtx *ctx, const Aff *a, const Aff *b)

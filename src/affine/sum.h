@@ -70,6 +70,9 @@ typedef struct AffAnswer {
 } AffAnswer;
 
 /* aff.c */
+/* What is made of two operands, if it is not remembered. */
+typedef const Aff *AffMake(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_once(AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, AffMake *make);
 /* NULL: it was not asked, or is forgotten. */
 const Aff *aff_recall(const AffCtx *ctx, AffAsked what, const Aff *a, const Aff *b, const Aff *c);
 /* The answer itself. */

@@ -5,8 +5,6 @@
  *   Compute GEMM A[(k - 1) % 2], B[k % 2] and accumulate C            Compute GEMM A[k % 2], B[k % 2] and accumulate C */
 #include "suggest/vary.h"
 
-enum { MOST_TRIES = 24 };
-
 static bool is_counted(const Vary *v, const Expr *e)
 {
     return e->kind == EXPR_NAME && vary_has(&v->counters, e->name);
@@ -85,19 +83,12 @@ static bool has_ring(const Vary *v)
     return false;
 }
 
+static bool try_ring(Vary *v)
+{
+    return has_ring(v) && try_all(v);
+}
+
 bool propose_shifted(Suggester *s)
 {
-    bool known = s->unit && s->unit->kind == UNIT_KERNEL && s->agrees && s->stage == s->agrees && vary_definition(s), strict = s->strict, found;
-    int tries = s->tries;
-    Vary v;
-
-    if (!known)
-        return false;
-    v = vary_kernel(s, s->unit);
-    s->tries = MOST_TRIES;
-    s->strict = true;
-    found = has_ring(&v) && try_all(&v);
-    s->tries = tries;
-    s->strict = strict;
-    return found;
+    return vary_own(s, try_ring);
 }

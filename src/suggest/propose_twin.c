@@ -12,7 +12,7 @@
  *   ...                                             Compute GEMM Q, K.T and get S */
 #include "suggest/vary.h"
 
-enum { MOST_TRIES = 24, ALIKE = 3, MOST_MISSING = 2, MOST_OF_BLOCK = 64 };
+enum { ALIKE = 3, MOST_MISSING = 2, MOST_OF_BLOCK = 64 };
 
 typedef struct Twin {
     Vary *v;
@@ -203,17 +203,5 @@ bool propose_twin(Suggester *s)
 /* Of what may be said where a statement is missing: only what then agrees. */
 bool propose_as_its_twin(Suggester *s)
 {
-    bool known = s->unit && s->unit->kind == UNIT_KERNEL && s->agrees && s->stage == s->agrees && vary_definition(s), strict = s->strict, found;
-    int tries = s->tries;
-    Vary v;
-
-    if (!known)
-        return false;
-    v = vary_kernel(s, s->unit);
-    s->tries = MOST_TRIES;
-    s->strict = true;
-    found = try_kernel(&v);
-    s->tries = tries;
-    s->strict = strict;
-    return found;
+    return vary_own(s, try_kernel);
 }

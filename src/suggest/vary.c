@@ -178,3 +178,21 @@ bool vary_each(Suggester *s, VaryKernel *f)
     s->unit = own;
     return found;
 }
+
+bool vary_own(Suggester *s, VaryKernel *f)
+{
+    enum { MOST_TRIES = 24 };
+    bool known = s->unit && s->unit->kind == UNIT_KERNEL && s->agrees && s->stage == s->agrees && vary_definition(s), strict = s->strict, found;
+    int tries = s->tries;
+    Vary v;
+
+    if (!known)
+        return false;
+    v = vary_kernel(s, s->unit);
+    s->tries = MOST_TRIES;
+    s->strict = true;
+    found = f(&v);
+    s->tries = tries;
+    s->strict = strict;
+    return found;
+}

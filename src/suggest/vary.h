@@ -53,5 +53,7 @@ bool vary_makes(const Stmt *loop, int i, int k, const char *tile);
 /* Tries a Kernel, that of the diagnostic first, and then the others. */
 typedef bool VaryKernel(Vary *v);
 bool vary_each(Suggester *s, VaryKernel *f);
+/* Of the Kernel that a diagnostic is about alone, by a few tries of its own: only what then agrees. */
+bool vary_own(Suggester *s, VaryKernel *f);
 
 #endif

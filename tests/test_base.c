@@ -74,6 +74,69 @@ static void arena_requests_do_not_overlap(void **state)
             assert_int_equal(at[i][k], i & 0xff);
 }
 
+/* Fills a new arena with requests of sizes that share a block, have one of their own, and are too large for a slab. */
+static Arena *full_arena(Heap *heap, unsigned char **at, const size_t *sizes, int n, int fill)
+{
+    Arena *arena = arena_new(heap);
+
+    for (int i = 0; i < n; i++) {
+        at[i] = arena_alloc(arena, sizes[i]);
+        for (size_t k = 0; k < sizes[i]; k++)
+            assert_int_equal(at[i][k], 0);
+        memset(at[i], fill, sizes[i]);
+    }
+    return arena;
+}
+
+/* What arenas gave back comes zeroed again, and what others hold stays as it is: also in a heap that is large (slab.c). */
+static void memory_given_back_comes_zeroed(void **state)
+{
+    static const size_t sizes[] = {100, 40000, 17000, 30, 300000, 70000, 9000, 16000, 5000000};
+    enum { N = TW_COUNT(sizes) };
+    Fixture *f = *state;
+    unsigned char *kept[N], *at[N];
+    Heap heap = {.on_oom = &f->oom};
+    Arena *stays = full_arena(&heap, kept, sizes, N, 0x5a);
+    size_t live = heap.live, peak = 0;
+
+    for (int round = 0; round < 20; round++) {
+        Arena *first = full_arena(&heap, at, sizes, N, 0xff), *second = full_arena(&heap, at, sizes, N, 0xee);
+
+        arena_free(first);
+        arena_free(full_arena(&heap, at, sizes, N, 0xdd));
+        arena_free(second);
+        assert_int_equal(heap.live, live);
+        peak = peak ? peak : heap.peak;
+    }
+    assert_int_equal(heap.peak, peak);
+    for (int i = 0; i < N; i++)
+        for (size_t k = 0; k < sizes[i]; k++)
+            assert_int_equal(kept[i][k], 0x5a);
+    arena_free(stays);
+    assert_int_equal(heap.live, 0);
+    assert_null(heap.slabs);
+}
+
+/* A heap that gives and takes the same again takes no more from the system. */
+static void slabs_are_used_again(void **state)
+{
+    static const size_t sizes[] = {40000, 17000, 300000, 9000, 60000};
+    enum { N = TW_COUNT(sizes) };
+    Fixture *f = *state;
+    unsigned char *at[N];
+    Heap heap = {.on_oom = &f->oom};
+    Arena *stays = arena_new(&heap);
+    struct Slab *newest;
+
+    arena_alloc(stays, 1 << 20);
+    arena_free(full_arena(&heap, at, sizes, N, 0xff));
+    newest = heap.slabs;
+    for (int round = 0; round < 200; round++)
+        arena_free(full_arena(&heap, at, sizes, N, 0xff));
+    assert_ptr_equal(heap.slabs, newest);
+    arena_free(stays);
+}
+
 static void heap_counts_live_and_peak(void **state)
 {
     Fixture *f = *state;
@@ -815,6 +878,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(arena_gives_zeroed_aligned_memory),
         TEST(arena_requests_do_not_overlap),
+        TEST(memory_given_back_comes_zeroed),
+        TEST(slabs_are_used_again),
         TEST(heap_counts_live_and_peak),
         TEST(impossible_sizes_are_out_of_memory),
         TEST(what_is_guarded_ends_either_way),

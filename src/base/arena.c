@@ -2,15 +2,15 @@
  *
  * An arena is a list of blocks, newest first; requests are carved from the
  * newest, and a request too big to share a block gets its own, put behind the
- * newest so that the room left there is still used. Blocks come zeroed and are
- * never handed out twice, so nothing here clears memory.
+ * newest so that the room left there is still used. Blocks come zeroed, from
+ * the heap (slab.c).
  *
  *   arena ─► block [used....|free] ─► block [full] ─► big block ─► NULL
  *
  * Under AddressSanitizer the free part of a block and a gap after each request
  * are poisoned: an overrun inside an arena is reported as one of malloc's is.
  */
-#include "base/base.h"
+#include "base/slab.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -29,7 +29,10 @@ enum { GAP = 0 };
 /* No honest request is larger; what is, comes from a broken size. */
 #define REQUEST_LIMIT ((size_t)1 << 38)
 
-enum { ALIGN = 16, BLOCK_BYTES = 64 << 10, BIG_BYTES = 16 << 10 };
+enum { ALIGN = 16, BIG_BYTES = 16 << 10 };
+
+/* Of a block that requests share. */
+#define BLOCK_BYTES (SLAB_USUAL - HEADER)
 
 typedef struct Block {
     struct Block *next;
@@ -83,7 +86,7 @@ static Block *block_new(Heap *heap, size_t size)
 
     if (heap->fail_in > 0 && --heap->fail_in == 0)
         heap_exhausted(heap);
-    if (!(block = calloc(1, HEADER + size)))
+    if (!(block = slab_take(heap, HEADER + size)))
         heap_exhausted(heap);
     block->size = size;
     heap->live += HEADER + size;
@@ -162,8 +165,10 @@ void arena_free(Arena *arena)
         next = block->next;
         heap->live -= HEADER + block->size;
         UNPOISON(block_bytes(block), block->size);
-        free(block);
+        slab_give(heap, block, HEADER + block->size, HEADER + block->used);
     }
+    if (!heap->arenas)
+        slab_free_all(heap);
 }
 
 void *arena_alloc(Arena *arena, size_t size)

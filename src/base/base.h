@@ -55,6 +55,8 @@ typedef struct Heap {
     bool apart;        /* every allocation is a request of its own (tests) */
     struct Arena *arenas; /* all that live, newest first */
     size_t live, peak; /* bytes held now and at most */
+    struct Slab *slabs;   /* what blocks of arenas are cut from, newest first (slab.c), ... */
+    struct Spare *spare, *odd; /* ... and those that were given back: of the usual size, of others */
 } Heap;
 
 typedef struct Arena Arena;

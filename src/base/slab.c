@@ -3,7 +3,7 @@
  * Much of what a compiler does with memory is to touch it for the first time, and each first touch of a page is a fault that the
  * kernel serves; with pages of 4 KB that was a fifth of a run. So a heap that has become large takes slabs from the kernel, which
  * lie as huge pages do and are asked to be such (madvise(2), MADV_HUGEPAGE); where there are none, all is the same but slower.
- * Memory comes from there zeroed, and what is given back is cleared as far as it was written to.
+ * Memory comes from there zeroed, and what was given back is cleared as far as it was written to.
  *
  *   heap ─► slab [block|block|block|......free] ─► slab [full] ─► NULL
  *
@@ -34,10 +34,10 @@ typedef struct Slab {
     char *at; /* where the next block goes */
 } Slab;
 
-/* A block that was given back, in its own memory; the rest of it is zeroed. */
+/* A block that was given back, in its own memory. */
 typedef struct Spare {
     struct Spare *next;
-    size_t bytes;
+    size_t bytes, used; /* which is cleared when it is taken again: most never are */
 } Spare;
 
 enum { SLAB_HEADER = (sizeof(Slab) + 63) & ~63 };
@@ -82,7 +82,7 @@ static void *take_spare(Heap *heap, size_t bytes)
     found = *at;
     if (found) {
         *at = found->next;
-        memset(found, 0, sizeof *found);
+        memset(found, 0, found->used > sizeof *found ? found->used : sizeof *found);
     }
     return found;
 }
@@ -118,8 +118,7 @@ void slab_give(Heap *heap, void *block, size_t bytes, size_t used)
         free(block);
         return;
     }
-    memset(block, 0, used);
-    *spare = (Spare){*list, rounded(bytes)};
+    *spare = (Spare){*list, rounded(bytes), used};
     *list = spare;
 }
 

@@ -12,15 +12,13 @@ Str str_new(Arena *arena)
 }
 
 /* Room for extra more bytes and the closing NUL. */
-static void reserve(Str *s, size_t extra)
+static void grow(Str *s, size_t extra)
 {
     size_t cap = s->cap ? s->cap : 64;
     char *moved;
 
     if (extra > SIZE_MAX / 4 || s->len > SIZE_MAX / 4)
         arena_alloc(s->arena, SIZE_MAX); /* does not return */
-    if (s->cap > s->len + extra)
-        return;
     while (cap <= s->len + extra)
         cap *= 2;
     moved = arena_alloc(s->arena, cap);
@@ -28,6 +26,12 @@ static void reserve(Str *s, size_t extra)
         memcpy(moved, s->data, s->len);
     s->data = moved;
     s->cap = cap;
+}
+
+static inline void reserve(Str *s, size_t extra)
+{
+    if (s->cap <= s->len || s->cap - s->len <= extra)
+        grow(s, extra);
 }
 
 void str_clear(Str *s)
@@ -94,7 +98,7 @@ static void put_number(Room *room, long long value)
 static size_t put_plain(Room *room, const char *directive, va_list *args)
 {
     const char *text;
-    char c;
+    char letter;
 
     switch (*directive) {
     case 's':
@@ -111,14 +115,27 @@ static size_t put_plain(Room *room, const char *directive, va_list *args)
         put_number(room, va_arg(*args, long long));
         return 3;
     case 'c':
-        c = (char)va_arg(*args, int);
-        put(room, &c, 1);
+        letter = (char)va_arg(*args, int);
+        put(room, &letter, 1);
         return 1;
     case '%':
         put(room, "%", 1);
         return 1;
     }
     return 0;
+}
+
+/* The format up to the next directive, which is a few letters: a loop has copied them before memcpy would begin. Returns what follows. */
+static const char *put_literal(Room *room, const char *fmt)
+{
+    char *data = room->data;
+    size_t len = room->len, size = room->size;
+
+    for (; *fmt && *fmt != '%'; fmt++, len++)
+        if (len < size)
+            data[len] = *fmt;
+    room->len = len;
+    return fmt;
 }
 
 static void terminate(Room *room)
@@ -145,12 +162,9 @@ int text_vformat(char *data, size_t size, const char *fmt, va_list given)
 
     va_copy(args, given);
     for (;;) {
-        size_t literal = 0, letters;
+        size_t letters;
 
-        while (fmt[literal] && fmt[literal] != '%')
-            literal++;
-        put(&room, fmt, literal);
-        fmt += literal;
+        fmt = put_literal(&room, fmt);
         letters = *fmt ? put_plain(&room, fmt + 1, &args) : 0;
         if (letters == 0)
             break;

@@ -59,21 +59,28 @@ static bool is_ragged(const Choice *c, const Tile *tile)
 
 enum { RAGGED = 2 * TARGET_LOOKUPS }; /* beside those: what lanes bring where all tiles are such, and else bulk copies */
 
-static unsigned who_brings(Plan *plan, const Choice *c, const Steps *steps)
+BringStep plan_brings(Plan *plan, const Step *step)
 {
+    const Stmt *s = step->stmt;
+
+    if (s->space != SPACE_GLOBAL || s->to_space != SPACE_SHARED || !step->dest)
+        return BRING_NONE;
+    if (plan_by_rows(plan, s))
+        return keeps_rows(plan, s) ? BRING_BULK : BRING_LANES;
+    return BRING_SIZED;
+}
+
+static unsigned who_brings(const Choice *c, const Steps *steps)
+{
+    static const unsigned who_by[] = {[BRING_NONE] = 0, [BRING_BULK] = TARGET_COPIER, [BRING_SIZED] = TARGET_COPIER, [BRING_LANES] = TARGET_LANES | TARGET_LOOKUPS};
     unsigned who = 0;
 
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
-        const Stmt *s = step->stmt;
 
-        who |= who_brings(plan, c, &step->body) | who_brings(plan, c, &step->orelse);
-        if (s->kind != STMT_COPY || s->space != SPACE_GLOBAL || s->to_space != SPACE_SHARED || !step->dest)
-            continue;
-        if (plan_by_rows(plan, s))
-            who |= keeps_rows(plan, s) ? TARGET_COPIER : TARGET_LANES | TARGET_LOOKUPS;
-        else
-            who |= is_ragged(c, step->dest) ? RAGGED : TARGET_COPIER;
+        who |= step->bring == BRING_SIZED && is_ragged(c, step->dest) ? RAGGED : who_by[step->bring];
+        if (step->body.len || step->orelse.len)
+            who |= who_brings(c, &step->body) | who_brings(c, &step->orelse);
     }
     return who;
 }
@@ -81,7 +88,7 @@ static unsigned who_brings(Plan *plan, const Choice *c, const Steps *steps)
 unsigned plan_beside(Plan *plan, const Choice *c)
 {
     bool prepares = plan_prepares(plan, c);
-    unsigned who = who_brings(plan, c, &plan->steps);
+    unsigned who = who_brings(c, &plan->steps);
 
     if (who & RAGGED)
         who = who == RAGGED && !prepares ? TARGET_LANES : (who & ~(unsigned)RAGGED) | TARGET_COPIER;

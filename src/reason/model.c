@@ -48,7 +48,6 @@ enum {
     WALKED_REGS = 16,   /* numbers of elements under way, of what is made of places in steps, */
     LOG_REGS = 2,       /* of a logarithm of each element, */
     ROUNDED_REGS = 8,   /* of a number that becomes an integer, */
-    MOST_STEPS = 16,    /* that are counted */
     MANY_TERMS = 16,    /* comparisons, extremes and quotients of places: of more, too, few elements are under way; */
     FEW_MASKS = 4,      /* of several masks, where these are more than so many */
     READ_REGS = 12      /* addresses of elements that are read at computed places */
@@ -457,6 +456,11 @@ static const OpCost op_costs[OP_COUNT] = {
     [OP_CEIL] = {0, 1, 0},    [OP_ROUND] = {0, 1, 0},   [OP_SIN] = {4, 2, 2},     [OP_COS] = {4, 2, 2},
 };
 
+bool plan_op_is_special(OpId op)
+{
+    return op_costs[op].special > 0;
+}
+
 void plan_op_cost(OpId op, double *plain, double *special)
 {
     *plain = op_costs[op].plain > 0 ? op_costs[op].plain : 1;
@@ -508,100 +512,33 @@ static void add_reads(Modeler *m, const Step *step)
     m->habits.looked |= registers > 0 && step->class == OPC_MASK;
 }
 
-/* Functions and quotients of an expression, but for those of coordinates. */
-typedef struct Functions {
-    OpId ops[MOST_STEPS];
-    int n, quotients;
-    bool read, parted; /* elements of tensors are, too, and quotients of them, or by them */
-} Functions;
-
-static void find_functions(Plan *plan, const Expr *e, Functions *f)
-{
-    OpId op = OP_CEIL_DIVIDE;
-    double by;
-
-    if (!e || e->kind == EXPR_INDEX) {
-        f->read |= e != NULL;
-        return;
-    }
-    bool quotient = e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
-    bool function = e->kind == EXPR_CALL && op_find(e->name, &op) && op_costs[op].special > 0;
-    if (e->kind == EXPR_BINARY && e->op == EO_DIV && !eval_float(&plan->env, e->b, &by)) {
-        op = OP_DIVIDE;
-        function = true;
-    }
-    if ((quotient || function) && f->n < MOST_STEPS)
-        f->ops[f->n++] = op;
-    f->quotients += quotient;
-    f->parted |= quotient && (expr_reads(e->a, NULL) || expr_reads(e->b, NULL));
-    find_functions(plan, e->a, f);
-    find_functions(plan, e->b, f);
-    for (int i = 0; i < e->n_args; i++)
-        find_functions(plan, e->args[i], f);
-}
-
-static bool is_quotient(const Expr *e)
-{
-    return e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
-}
-
-static bool is_term(const Expr *e)
-{
-    OpId op;
-
-    if (e->kind == EXPR_CALL)
-        return op_find(e->name, &op) && (op == OP_MAX || op == OP_MIN);
-    if (e->kind != EXPR_BINARY)
-        return false;
-    return is_quotient(e) || (e->op >= EO_LT && e->op <= EO_NE);
-}
-
-static int count_in(const Expr *e, bool (*is_one)(const Expr *e))
-{
-    int n = 0;
-
-    if (!e || e->kind == EXPR_INDEX)
-        return 0;
-    for (int i = 0; i < e->n_args; i++)
-        n += count_in(e->args[i], is_one);
-    return n + is_one(e) + count_in(e->a, is_one) + count_in(e->b, is_one);
-}
-
-static bool has_many_terms(const Expr *e)
-{
-    if (e->kind == EXPR_BINARY && e->op == EO_AND)
-        return has_many_terms(e->a) || has_many_terms(e->b);
-    return count_in(e, is_term) > MANY_TERMS;
-}
-
 /* Whether so many terms decide on elements that few are under way: of one mask, but for those that are asked one by one
  * (tile_decides_by_many), or of all masks so far. */
-static bool decides_by_many(Modeler *m, const Expr *e)
+static bool decides_by_many(Modeler *m, const MadeOf *made)
 {
     m->masks++;
-    m->terms += count_in(e, is_term);
-    return has_many_terms(e) || count_in(e, is_quotient) > MANY_TERMS || (m->masks > FEW_MASKS && m->terms > MANY_TERMS);
+    m->terms += made->terms;
+    return made->most_terms > MANY_TERMS || made->quotients > MANY_TERMS || (m->masks > FEW_MASKS && m->terms > MANY_TERMS);
 }
 
 /* Of what is made of places in steps, value by value, numbers of several elements are under way (ptx/chain.c), and beside
  * them those that were read. */
-static void add_places(Modeler *m, const Step *step, const Expr *e)
+static void add_places(Modeler *m, const Step *step)
 {
-    Functions f = {.n = 0};
+    const MadeOf *made = step->made;
 
-    if (!e || !is_matrix(m, step->result))
+    if (!made || !is_matrix(m, step->result))
         return;
-    find_functions(m->plan, e, &f);
-    bool many = step->class == OPC_MASK && decides_by_many(m, e);
-    bool masked = many || (step->class == OPC_MASK && plan_divides_places(m->plan, step->result, e));
-    if (f.parted || (f.read && f.quotients > 0 && !masked)) /* words that are taken apart: add_reads knows */
+    bool many = step->class == OPC_MASK && decides_by_many(m, made);
+    bool masked = many || (step->class == OPC_MASK && made->divides_places);
+    if (made->parted || (made->read && made->quotients > 0 && !masked)) /* words that are taken apart: add_reads knows */
         return;
-    for (int i = 0; i < f.n; i++)
-        add_element(m, f.ops[i], elements(m, step->result));
-    m->habits.walked |= f.n > 0 || many;
+    for (int i = 0; i < made->n; i++)
+        add_element(m, made->ops[i], elements(m, step->result));
+    m->habits.walked |= made->n > 0 || many;
     m->habits.masked |= m->in_loop && masked;
-    if ((f.n > 0 || many) && (f.read || m->scratch < WALKED_REGS))
-        m->scratch = WALKED_REGS + (f.read ? m->scratch : 0);
+    if ((made->n > 0 || many) && (made->read || m->scratch < WALKED_REGS))
+        m->scratch = WALKED_REGS + (made->read ? m->scratch : 0);
 }
 
 static void add_compute(Modeler *m, const Step *step)
@@ -611,7 +548,7 @@ static void add_compute(Modeler *m, const Step *step)
     double n = elements(m, first && is_matrix(m, first) ? first : step->result);
 
     add_reads(m, step);
-    add_places(m, step, step->class == OPC_DEFINE ? s->value : step->class == OPC_MASK ? s->where : NULL);
+    add_places(m, step);
     switch (step->class) {
     case OPC_GEMM:
         add_gemm(m, step);

@@ -93,6 +93,23 @@ typedef struct Read {
 
 typedef VEC(Read) Reads;
 
+/* Who brings a tile from global to shared memory where warpgroups multiply (lanes.c). */
+typedef enum BringStep {
+    BRING_NONE,  /* there is no such tile */
+    BRING_BULK,  /* bulk copies, ... */
+    BRING_SIZED, /* ... unless its size makes them slow */
+    BRING_LANES  /* lanes, which look up where each row lies */
+} BringStep;
+
+/* What the value or the condition of a statement is made of, but for coordinates (made.c). */
+typedef struct MadeOf {
+    OpId ops[16];          /* functions that cost more than plain arithmetic, and quotients: the first of them */
+    int n, quotients;
+    bool read, parted;     /* elements of tensors are, too, and quotients of them, or by them */
+    int terms, most_terms; /* comparisons, extremes and quotients; of the condition that has most of them among those that `and` joins */
+    bool divides_places;   /* quotients of what each element has its own of */
+} MadeOf;
+
 /* A statement and what its names stand for. */
 typedef struct Step Step;
 
@@ -121,8 +138,10 @@ struct Step {
     const Tile *dest, *copied;   /* COPY: where it goes; the tile that a tensor's elements are of */
     const Tile *from;            /* COPY out of registers */
     const PlanTensor *tensor;    /* COPY */
+    BringStep bring;             /* COPY: who brings its tile to shared memory */
     const Extent *extent, *parts; /* FOR */
     Reads reads;                 /* COMPUTE: for the result */
+    const MadeOf *made;          /* COMPUTE of places; NULL: it is not */
     Steps body, orelse;
 };
 
@@ -333,15 +352,19 @@ double plan_registers(const Choice *choice, int64_t rows, int64_t cols);
 void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads);
 /* Whether it has quotients of places that differ by row and by column. */
 bool plan_divides_places(Plan *plan, const Tile *tile, const Expr *e);
+/* NULL: the statement computes nothing of elements' places. */
+const MadeOf *plan_made_of(Plan *plan, const Step *step);
 double plan_read_registers(const Choice *choice, const Step *step);
 /* left.c: how much tiles of these sizes compute where a table says which blocks count, over what those as large as blocks do. */
 double plan_left(const Choice *choice, const Steps *steps);
 bool plan_masks_blocks(const Steps *steps);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
+bool plan_op_is_special(OpId op); /* it takes more than plain arithmetic */
 void plan_op_cost(OpId op, double *plain, double *special);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */
 int plan_groups(Plan *plan, const Choice *choice);
 /* lanes.c: who is beside the warpgroups that compute (TargetBeside); and whether there may be such together. */
+BringStep plan_brings(Plan *plan, const Step *step);
 unsigned plan_beside(Plan *plan, const Choice *choice);
 bool plan_comes(Plan *plan, const Choice *choice);
 /* through.c: whether a product's first operand that is computed passes through shared memory, since warps share its rows;

@@ -40,6 +40,7 @@ static void resolve_compute(Plan *plan, Step *step)
     step->result = tile_named(plan, plan_result(s));
     if (step->result)
         plan_find_reads(plan, s, step->result, &step->reads);
+    step->made = plan_made_of(plan, step);
 }
 
 static void resolve_copy(Plan *plan, Step *step)
@@ -50,6 +51,7 @@ static void resolve_copy(Plan *plan, Step *step)
     step->copied = tile_named(plan, copy_tile(s));
     step->from = s->space == SPACE_REGISTER ? tile_named(plan, s->name) : NULL;
     step->tensor = plan_copied(plan, s);
+    step->bring = plan_brings(plan, step);
 }
 
 static Step step_of(Plan *plan, const Stmt *s)

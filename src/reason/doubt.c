@@ -119,9 +119,9 @@ static int64_t most_copied(const Choice *c, const Steps *steps, bool in_loop, in
 
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
-        const Tile *to = in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
+        const Tile *to = in_loop && step->dest && plan_fills_shared(step->stmt) ? step->dest : NULL;
         int64_t here = to ? bytes(c, to) : 0;
-        int64_t inner = most_copied(c, &step->body, in_loop || step->stmt->kind == STMT_FOR, bytes);
+        int64_t inner = step->body.len ? most_copied(c, &step->body, in_loop || step->stmt->kind == STMT_FOR, bytes) : 0;
 
         most = here > most ? here : most;
         most = inner > most ? inner : most;
@@ -167,9 +167,9 @@ static int early_registers(const Plan *plan, const Choice *c, Habits habits)
 /* Beside addresses in three panels and more, those of a second output find no room. */
 static int output_registers(const Plan *plan, const Choice *c)
 {
-    bool panels = most_copied(c, &plan->steps, false, row_bytes) > PANELS_BYTES;
-
-    return plan->options->target->has_cp_async && outputs_of(plan) > 1 && panels ? OUTPUT_REGS : 0;
+    if (!plan->options->target->has_cp_async || outputs_of(plan) < 2)
+        return 0;
+    return most_copied(c, &plan->steps, false, row_bytes) > PANELS_BYTES ? OUTPUT_REGS : 0;
 }
 
 /* Of three products in a turn and as many outputs, one is made behind that loop, with addresses that ptxas keeps over it. */

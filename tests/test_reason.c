@@ -199,7 +199,7 @@ static void begin(Case *t)
     t->arena = arena_new(&t->heap);
 }
 
-static ReasonResult *reason_text(Case *t, const char *text, const char *target, const char *const *sets, int n)
+static ReasonResult *reason_at(Case *t, const char *text, const char *target, const char *const *sets, int n, const Settings *launch)
 {
     Source *source = arena_new_of(t->arena, Source);
     DType dtype = target_has_dtype(target_find(target), DT_BF16) ? DT_BF16 : DT_F16;
@@ -210,9 +210,14 @@ static ReasonResult *reason_text(Case *t, const char *text, const char *target, 
     t->settings = (Settings){.dtype = dtype};
     for (int i = 0; i < n; i++)
         assert_null(settings_add(t->arena, &t->settings, sets[i]));
-    t->options = (ReasonOptions){.target = target_find(target), .settings = &t->settings, .dtype = dtype};
+    t->options = (ReasonOptions){.target = target_find(target), .settings = &t->settings, .launch = launch, .dtype = dtype};
     Program *program = lang_parse(t->arena, t->syms, source, t->diags);
     return reason(t->arena, t->syms, program, &t->options, t->diags);
+}
+
+static ReasonResult *reason_text(Case *t, const char *text, const char *target, const char *const *sets, int n)
+{
+    return reason_at(t, text, target, sets, n, NULL);
 }
 
 static double code_number(Case *t, const ReasonResult *result, const char *name)
@@ -1046,6 +1051,30 @@ static void few_blocks_get_smaller_tiles(void **state)
     arena_free(t.arena);
 }
 
+/* Rows that are no multiple of 16 bytes, compiled in or at the launch, no tensor map copies: then nothing is chosen for warpgroups,
+ * of which each would have 64 rows. */
+static void unaligned_rows_are_for_warps(void **state)
+{
+    static const struct {
+        const char *set, *launch;
+        bool divided;
+    } cases[] = {{"K=1000", "K=1001", true}, {"K=1001", "K=1000", false}, {NULL, "K=1001", false}, {NULL, "K=1000", true}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        Settings launch = {.dtype = DT_BF16};
+        const char *sets[] = {"M=4096", "N=4096", cases[i].set};
+
+        begin(&t);
+        assert_null(settings_add(t.arena, &launch, cases[i].launch));
+        ReasonResult *result = reason_at(&t, gemm, "sm_90a", sets, cases[i].set ? 3 : 2, &launch);
+        assert_non_null(result);
+        assert_int_equal(code_number(&t, result, "BM") == 16 * code_number(&t, result, "warps"), cases[i].divided);
+        arena_free(t.arena);
+    }
+}
+
 static void every_parameter_is_explained(void **state)
 {
     static const char *const names[] = {"BM", "BN", "warps", "stages", "shared memory", "blocks_per_sm", "bound"};
@@ -1254,6 +1283,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_is_loaded_at_once_may_spill);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(wide_outputs_are_shared);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(few_blocks_get_smaller_tiles);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(unaligned_rows_are_for_warps);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_parameter_is_explained);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(sweep);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_code_is_expected);

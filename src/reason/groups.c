@@ -3,9 +3,13 @@
  * Where the tensor cores multiply for whole warpgroups (Target.has_wgmma), a block of
  * 64 rows a warpgroup is divided so (src/pass/split.c): one more warpgroup copies, the
  * loop is turned, and what the arithmetic leaves for later products is there twice. A
- * choice that is not divided multiplies by mma.sync, at some 0.6 of the rate.
+ * choice that is not divided multiplies by mma.sync, at some 0.6 of the rate. None is
+ * divided where rows in memory begin anywhere: what runs then is the entry for any
+ * alignment, which has no roles.
  */
 #include "reason/plan.h"
+
+enum { ALIGNMENT = 16 }; /* bytes that a tensor map wants strides to be multiples of (CUDA driver API, cuTensorMapEncodeTiled) */
 
 /* An operand that a copy brings from a tensor as it is. */
 static bool is_brought(const Tile *tile)
@@ -44,11 +48,38 @@ static bool is_prepared(const Plan *plan, const Choice *c, const Tile *tile)
            is_shared_by_warps(plan, c, tile);
 }
 
+static int wanted_roles(const Plan *plan)
+{
+    return plan->options->schedule ? plan->options->schedule->value[SCHED_ROLES] : SCHED_AUTO;
+}
+
 static bool has_roles(const Plan *plan)
 {
-    const Schedule *schedule = plan->options->schedule;
+    return wanted_roles(plan) != SCHED_ROLES_OFF;
+}
 
-    return !schedule || schedule->value[SCHED_ROLES] != SCHED_ROLES_OFF;
+/* Rows of a tensor that lie one after the other: none begins at a multiple of 16 bytes but by chance. */
+static bool rows_are_unaligned(Plan *plan, const PlanTensor *tensor)
+{
+    const Expr *last = tensor->rank > 1 ? tensor->stmt->shape[tensor->rank - 1] : NULL;
+    const Aff *length = last ? eval_aff(&plan->env, last, plan->diags) : NULL;
+    int64_t known;
+
+    if (!length || (!aff_is_const(length, &known) && !plan_expects_launch(plan)))
+        return false;
+    return plan_at_launch(plan, length) * dtype_bytes(tensor->dtype) % ALIGNMENT != 0;
+}
+
+bool plan_is_unaligned(Plan *plan, const Steps *steps)
+{
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+
+        if ((step->bring != BRING_NONE && step->tensor && rows_are_unaligned(plan, step->tensor)) || plan_is_unaligned(plan, &step->body) ||
+            plan_is_unaligned(plan, &step->orelse))
+            return true;
+    }
+    return false;
 }
 
 /* Whether exponentials are taken: warpgroups' products of 8 bits keep too few bits for those (pass/split.c). */
@@ -91,6 +122,8 @@ int plan_groups(Plan *plan, const Choice *c)
     const Target *t = plan->options->target;
     int groups = c->warps / TARGET_GROUP_WARPS;
 
+    if (plan->counts.unaligned && wanted_roles(plan) != SCHED_ROLES_ON)
+        return 0;
     if (!t->has_wgmma || c->warps % TARGET_GROUP_WARPS || c->warps_n > 1 || groups < 1 || groups > TARGET_GROUPS)
         return 0;
     return divides(plan, c, &plan->steps) && plan_comes(plan, c) ? groups : 0;

@@ -124,6 +124,7 @@ typedef struct StepCounts {
                                           * lie where elements say */
     int all_products;                    /* in all loops */
     bool blocks;                         /* a mask reads a table of blocks (left.c) */
+    bool unaligned;                      /* rows of a tensor that tiles come from are no multiple of 16 bytes (groups.c) */
     bool only_adds;                      /* loops add products, and nothing else, */
     bool only_sums;                      /* to tiles of which rows are reduced later */
 } StepCounts;
@@ -338,6 +339,8 @@ void plan_rate(Plan *plan, Choice *choice);
 /* grid.c: what is known of the launch. Whether all sizes of the grid are, and if not, only what is compiled in is. */
 bool plan_expects_launch(const Plan *plan);
 void plan_settle_launch(Plan *plan);
+/* A length under the sizes of the launch that the kernel is meant for; 0: they do not tell. */
+int64_t plan_at_launch(Plan *plan, const Aff *length);
 /* Tiles along an extent; of an unknown one, as many as it often has. */
 double plan_turns(const Choice *choice, const Extent *extent);
 /* Into how many parts the rating takes loops to be cut (plan->parts). */
@@ -361,6 +364,8 @@ bool plan_masks_blocks(const Steps *steps);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
 bool plan_op_is_special(OpId op); /* it takes more than plain arithmetic */
 void plan_op_cost(OpId op, double *plain, double *special);
+/* Whether rows of a tensor that tiles come from are no multiple of 16 bytes, as far as sizes are known. */
+bool plan_is_unaligned(Plan *plan, const Steps *steps);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */
 int plan_groups(Plan *plan, const Choice *choice);
 /* lanes.c: who is beside the warpgroups that compute (TargetBeside); and whether there may be such together. */

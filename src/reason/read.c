@@ -227,8 +227,7 @@ static int64_t usual(const Plan *plan, const AffSym *size)
     return PLAN_TYPICAL_LENGTH;
 }
 
-/* A length under the sizes of the launch that the kernel is meant for; 0: they do not tell. */
-static int64_t at_launch(Plan *plan, const Aff *length)
+int64_t plan_at_launch(Plan *plan, const Aff *length)
 {
     int64_t value;
 
@@ -259,7 +258,7 @@ static Extent *new_extent(Plan *plan, ExtentKind kind, const Expr *dim)
     }
     if (aff_is_const(extent->length, &known))
         extent->known = known;
-    extent->expected = at_launch(plan, extent->length);
+    extent->expected = plan_at_launch(plan, extent->length);
     if (plan->extents.len == PLAN_MAX_EXTENTS) {
         plan_fail(plan, TW0108, dim ? dim->span : plan->unit->name_span, "more than %d dimensions in one sketch",
                   PLAN_MAX_EXTENTS);

@@ -84,4 +84,5 @@ void plan_find_steps(Plan *plan)
 {
     plan->steps = steps_of(plan, &plan->unit->body);
     plan->counts = plan_count_steps(&plan->steps);
+    plan->counts.unaligned = plan_is_unaligned(plan, &plan->steps);
 }

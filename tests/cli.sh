@@ -81,6 +81,21 @@ for stage in reason check 'compile --dtype bf16'; do
 done
 expect 'a type that the target lacks' 1 "$tw" gen "$dir/cast.tl" --dtype fp16 --target sm_75 -o "$dir"
 verdict 'is said of the definition' 'in_err "cast.tl:4:3: error: the result is bf16"'
+decode='--set q_heads=8 --set kv_heads=2 --set HeadDim=128 --set q_len=1 --bind batch=2 --bind kv_len=8192 --target sm_90a'
+# shellcheck disable=SC2086 # words are meant
+{
+    expect 'a sketch for a launch' 0 "$tw" fuse ops/decode.tl $decode -o "$dir/decode.sketch.tl"
+    expect 'code for it' 0 "$tw" reason "$dir/decode.sketch.tl" $decode -o "$dir/decode.code.tl"
+    mkdir -p "$dir/once"
+    expect 'both at once' 0 "$tw" gen ops/decode.tl $decode --cubin never -o "$dir/once"
+    verdict 'are the same' 'cmp -s "$dir/decode.code.tl" "$dir/once/decode.code.tl"'
+    for command in fuse gen; do
+        expect "$command with a launch misspelt" 2 "$tw" $command ops/decode.tl $decode --bind kvlen=3 -o "$dir"
+        verdict 'says what may be meant' "in_err \"did you mean 'kv_len'?\""
+    done
+    expect 'reason with a launch misspelt' 2 "$tw" reason "$dir/decode.sketch.tl" $decode --bind kvlen=3
+    verdict 'says so' "in_err \"'kvlen' is neither a dimension nor a parameter\""
+}
 printf 'Operator f\n  Input X (M, N)\n  Input y (M) int32\n  Output L (1, 1) fp32\n  Compute RowMax X and get m\n' >"$dir/rows.tl"
 printf '  Compute Define t (M, 1) as X[row, y[row]]\n  Compute Subtract m, t and get d\n  Compute ColSum d and get L\nend\n' >>"$dir/rows.tl"
 expect 'a size that the launch gives' 0 "$tw" gen "$dir/rows.tl" --bind M=3 --bind N=7 --cubin never -o "$dir"

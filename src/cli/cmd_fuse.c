@@ -1,5 +1,6 @@
 /* cmd_fuse.c: stage 1a, from a definition to a sketch. */
 #include "cli/artefact.h"
+#include "cli/launch.h"
 #include "cli/stages.h"
 
 int cmd_fuse(Session *s)
@@ -14,7 +15,11 @@ int cmd_fuse(Session *s)
         return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
-    if (!chain_define(chain, source) || (s->options.has_target && !chain_has_types(chain)) || !chain_fuse(chain))
+    if (!chain_define(chain, source))
+        return session_chain_failed(s, chain, "fuse");
+    if (!launch_known(s, chain->def, &chain->own))
+        return EXIT_USAGE;
+    if ((s->options.has_target && !chain_has_types(chain)) || !chain_fuse(chain))
         return session_chain_failed(s, chain, "fuse");
     if (!s->options.json) {
         session_diagnose(s); /* warnings */

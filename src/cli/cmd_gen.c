@@ -58,6 +58,8 @@ static int write_stages(Gen *g, const Source *source)
 
     if (!chain_define(chain, source))
         return session_chain_failed(s, chain, "definition");
+    if (!launch_known(s, chain->def, &chain->own))
+        return EXIT_USAGE;
     status = take_tuned(g);
     if (!status && !g->request)
         status = workflow_begin(g->workflow, chain->name, source->text);

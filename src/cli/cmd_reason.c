@@ -1,5 +1,6 @@
 /* cmd_reason.c: stage 1b, from a sketch to code. */
 #include "cli/artefact.h"
+#include "cli/launch.h"
 #include "cli/stages.h"
 #include "cli/why.h"
 
@@ -63,6 +64,8 @@ int cmd_reason(Session *s)
         return EXIT_USAGE;
     if (!chain_reason(chain, source))
         return session_chain_failed(s, chain, "reason");
+    if (!launch_known_by(s, chain->reasoned->code))
+        return EXIT_USAGE;
     if ((s->options.json || s->options.explain) && !(chain_lower(chain, chain->code) && chain_schedule(chain)))
         return session_chain_failed(s, chain, "reason");
     if (s->options.json)

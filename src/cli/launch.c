@@ -49,6 +49,29 @@ static bool repeats(const Settings *compiled, const char *name, double value)
     return false;
 }
 
+/* Whether a launch gives it: VDim = HeadDim is another name of HeadDim. */
+static bool is_open(const DefDimSym *dim)
+{
+    return dim->sym && strcmp(dim->sym->name, dim->name) == 0;
+}
+
+static void unknown(Session *s, const Def *def, const char *name)
+{
+    const char **names = arena_array(s->arena, const char *, def->dims.len + def->params.len + 1), *near;
+    int n = 0;
+
+    for (int i = 0; i < def->dims.len; i++)
+        if (is_open(&def->dims.data[i]))
+            names[n++] = def->dims.data[i].name;
+    for (int i = 0; i < def->params.len; i++)
+        names[n++] = def->params.data[i].name;
+    near = nearest_name(name, names, n);
+    if (near)
+        session_usage(s, "'%s' is neither a dimension nor a parameter; did you mean '%s'?", name, near);
+    else
+        session_usage(s, "'%s' is neither a dimension nor a parameter", name);
+}
+
 static bool all_known(Session *s, const Def *def, const Settings *compiled, const LaunchShape *shape)
 {
     for (int i = 0; i < shape->len; i++) {
@@ -64,17 +87,50 @@ static bool all_known(Session *s, const Def *def, const Settings *compiled, cons
             session_usage(s, "%s is %g by definition or was compiled in, not %g: compile it in, --set %s=%g", b->name,
                           constant, b->value, b->name, b->value);
         } else {
-            session_usage(s, "'%s' is neither a dimension nor a parameter", b->name);
+            unknown(s, def, b->name);
         }
         return false;
     }
     return true;
 }
 
-/* Whether a launch gives it: VDim = HeadDim is another name of HeadDim. */
-static bool is_open(const DefDimSym *dim)
+bool launch_known(Session *s, const Def *def, const Settings *compiled)
 {
-    return dim->sym && strcmp(dim->sym->name, dim->name) == 0;
+    LaunchShape shape = {0};
+
+    return launch_parse(s, "bind", s->options.binds.data, s->options.binds.len, &shape) && all_known(s, def, compiled, &shape);
+}
+
+/* Whether a size of the unit's tensors is made of the name, or it is a Param. */
+static bool unit_has(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *stmt = unit->body.data[i];
+
+        if (stmt->kind == STMT_PARAM && strcmp(stmt->name, name) == 0)
+            return true;
+        for (int d = 0; d < stmt->n_shape && (stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT); d++)
+            if (expr_mentions(stmt->shape[d], name))
+                return true;
+    }
+    return false;
+}
+
+bool launch_known_by(Session *s, const Program *program)
+{
+    LaunchShape shape = {0};
+    bool all = launch_parse(s, "bind", s->options.binds.data, s->options.binds.len, &shape);
+
+    for (int i = 0; i < shape.len && all; i++) {
+        bool known = false;
+
+        for (int u = 0; u < program->units.len; u++)
+            known |= unit_has(program->units.data[u], shape.data[i].name);
+        if (!known)
+            session_usage(s, "'%s' is neither a dimension nor a parameter", shape.data[i].name);
+        all = known;
+    }
+    return all;
 }
 
 /* ---- counts that a definition takes ------------------------------------------------------- */

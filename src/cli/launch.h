@@ -12,6 +12,9 @@
 
 /* Parses the words NAME=VALUE. False: a usage error was printed. */
 bool launch_parse(Session *s, const char *option, const char *const *words, int n, LaunchShape *shape);
+/* Whether the definition has what --bind names; complains of what it does not have. */
+bool launch_known(Session *s, const Def *def, const Settings *compiled);
+bool launch_known_by(Session *s, const Program *program); /* likewise Kernels */
 /* Adds what the definition needs and was not given; complains of names that it
  * does not have. compiled: settings that a name may repeat if its value agrees. */
 bool launch_complete(Session *s, const Def *def, const Settings *compiled, LaunchShape *shape);

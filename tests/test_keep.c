@@ -177,6 +177,60 @@ static void what_is_kept_is_copied_once(void **state)
     assert_int_equal(count_all(open, TILE_FOR), 4 + 2);
 }
 
+/* A softmax of columns, in steps of 16 rows, of which warps have fragments. */
+static const char *column_softmax(Arena *arena, int rows, int columns, int warps, int stages, int kept, const char *target)
+{
+    const char *copy = arena_printf(arena, "    Copy X (16, %d) in coordinate [B = b, N = k, C = n] from global to shared\n    Copy X from shared to register\n", columns);
+    const char *loop = arena_printf(arena, "  for k = 0:%d\n%s", (rows + 15) / 16, copy);
+
+    return arena_printf(arena,
+                        "Kernel columns\n  Input X (B, N, C)\n  Output Y (B, N, C)\n  N = %d\n  C = 64\n  Grid n = ceil(C / %d), b = B\n"
+                        "  Allocate X in shared (16, %d)\n  Allocate X in register (16, %d)\n  Allocate E in register (16, %d) fp32\n"
+                        "  Allocate most in register (1, %d) fp32\n  Allocate sum in register (1, %d) fp32\n  Allocate some in register (1, %d) fp32\n"
+                        "  Compute Fill most, -inf\n%s    Compute Mask X where k * 16 + row(X) < N and get E\n    Compute ColMax E and get some\n"
+                        "    Compute Max most, some and get new most\n  end\n"
+                        "  Compute Fill sum, 0\n%s    Compute Subtract X, most and get E\n    Compute Exp E and get new E\n"
+                        "    Compute Mask E where k * 16 + row(E) < N else 0\n    Compute ColSum E and get some\n    Compute Add sum, some and get new sum\n  end\n"
+                        "%s    Compute Subtract X, most and get E\n    Compute Exp E and get new E\n    Compute Divide E, sum and get new E\n"
+                        "    Copy E as Y (16, %d) in coordinate [B = b, N = k, C = n] from register to global\n  end\n"
+                        "  Schedule %s\n    warps = %d\n    warps_n = %d\n    stages = %d\n    kept = %d\n  end\nend\n",
+                        rows, columns, columns, columns, columns, columns, columns, columns, loop, loop, loop, columns, target, warps, warps, stages, kept);
+}
+
+/* Of columns as well, where tiles come through shared memory: the first loop copies, of as many turns as there are stages for and more. */
+static void columns_are_kept_for_loops_behind(void **state)
+{
+    static const struct {
+        DType dtype;
+        const char *target;
+        int rows, columns, warps, stages, kept;
+        bool stays;
+    } cases[] = {
+        {DT_BF16, "sm_90a", 40, 32, 2, 2, 3, true}, {DT_BF16, "sm_80", 100, 64, 4, 4, 8, true}, {DT_F16, "sm_86", 16, 32, 1, 3, 1, true},
+        {DT_F32, "sm_90a", 65, 64, 2, 3, 5, true}, {DT_BF16, "sm_90a", 65, 32, 2, 3, 4, false}, {DT_BF16, "sm_80", 40, 32, 2, 1, 3, false},
+        {DT_F16, "sm_75", 40, 32, 2, 2, 3, false},
+    };
+    Fixture *f = *state;
+    Diags *diags;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *code = column_softmax(f->arena, cases[i].rows, cases[i].columns, cases[i].warps, cases[i].stages, cases[i].kept, cases[i].target);
+        LevelCase c = {.code = code, .dtype = cases[i].dtype, .fill = FILL_UNIFORM, .seed = 19, .target = cases[i].target};
+        levels_bind(&c, "B", 2);
+        LevelReport report = levels_run(f->arena, &c);
+        if (report.verdict != LEVELS_AGREE) fail_msg("case %zu, %s: %s\n%s\n%s", i, report.level, report.problem, code, str_text(&report.log));
+        assert_int_equal(report.conflicts, 0);
+
+        const TileProgram *program = compiled(f->arena, code, cases[i].target, &diags, cases[i].dtype);
+        assert_non_null(program);
+        assert_int_equal(count_all(program, TILE_BUFFER) == 1, cases[i].stays);
+        if (!cases[i].stays) continue;
+        assert_int_equal(program->kernels.data[0]->body->ops.data[0]->results[0]->type.stages, (cases[i].rows + 15) / 16);
+        assert_int_equal(count_all(program, TILE_COPY_ASYNC), cases[i].stages); /* each in front of the first loop, and one in it */
+        assert_int_equal(count_all(program, TILE_BARRIER), 2);
+    }
+}
+
 /* There is nothing to keep, or no room. */
 static void what_cannot_be_kept_is_copied(void **state)
 {
@@ -466,6 +520,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(warps_share_turns_of_few_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_of_several_warps_is_put_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_kept_is_copied_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(columns_are_kept_for_loops_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_written_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_a_part_are_kept_as_far_as_they_are_known_to_fit, setup, teardown),

@@ -20,6 +20,8 @@
 
 #include "reason/plan.h"
 
+#include <math.h>
+
 typedef struct Case {
     Heap heap;
     jmp_buf oom;
@@ -897,6 +899,36 @@ static void rows_are_kept_as_asked(void **state)
             }
 }
 
+static const char normed_columns[] =
+    "Kernel columns\n  Input  X (B, N, C)\n  Output Y (B, N, C)\n  Grid over C, B\n"
+    "  Compute Fill m, -inf\n  for k over N\n    Copy X from global to shared\n    Copy X from shared to register\n"
+    "    Compute ColMax X and get a\n    Compute Max m, a and get new m\n  end\n"
+    "  for k over N\n    Copy X from global to shared\n    Copy X from shared to register\n    Compute Subtract X, m and get Y\n"
+    "    Copy Y from register to global\n  end\nend\n";
+
+/* Columns that are known to be short stay for the second loop: all turns, in a ring of their own alone. */
+static void short_columns_are_kept(void **state)
+{
+    static const struct {
+        const char *length, *target;
+        bool kept;
+    } cases[] = {{"N=1024", "sm_90a", true}, {"N=200", "sm_80", true}, {"N=65536", "sm_90a", false}, {"N=1024", "sm_75", false}, {NULL, "sm_90a", false}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *sets[] = {"B=256", "C=256", cases[i].length};
+
+        begin(&t);
+        ReasonResult *result = reason_text(&t, normed_columns, cases[i].target, sets, cases[i].length ? 3 : 2);
+        assert_non_null(result);
+        double kept = code_number(&t, result, "kept"), step = code_number(&t, result, "BK"), length = code_number(&t, result, "N");
+        if (!cases[i].kept) assert_true(kept == -1);
+        else assert_true(kept == ceil(length / step) && code_number(&t, result, "stages") > 1);
+        arena_free(t.arena);
+    }
+}
+
 /* How many blocks keep a row says something where it is asked of how many turns they do. */
 static void blocks_keep_rows_as_asked(void **state)
 {
@@ -1283,6 +1315,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_is_loaded_at_once_may_spill);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(wide_outputs_are_shared);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(few_blocks_get_smaller_tiles);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(short_columns_are_kept);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(unaligned_rows_are_for_warps);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_parameter_is_explained);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(sweep);

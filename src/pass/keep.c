@@ -31,11 +31,11 @@ static bool same_turns(const TileOp *a, const TileOp *b)
     return a->kind == TILE_FOR && b->kind == TILE_FOR && a->lo == b->lo && a->hi == b->hi;
 }
 
-/* Whether `b` brings in each turn of its loop what `a` does in one of its own. */
-static bool reads_alike(TileProgram *program, const TileOp *loop_a, const TileOp *a, const TileOp *loop_b, const TileOp *b)
+bool keep_brings_alike(TileProgram *program, const TileOp *loop_a, const TileOp *a, const TileOp *loop_b, const TileOp *b)
 {
     AffCtx *aff = program->aff;
     const Aff *turn = aff_of(aff, loop_a->var);
+    if (!same_turns(loop_a, loop_b)) return false;
     if (b->kind != TILE_LOAD || b->tensor != a->tensor || b->row_dim != a->row_dim || b->col_dim != a->col_dim) return false;
     if (a->where || b->where || !tile_type_equal(a->results[0]->type, b->results[0]->type)) return false;
     for (int d = 0; d < a->tensor->rank; d++)
@@ -46,7 +46,7 @@ static bool reads_alike(TileProgram *program, const TileOp *loop_a, const TileOp
 static bool has_alike(TileProgram *program, const TileOp *loop, const TileOp *load, const TileOp *other)
 {
     for (int i = 0; i < other->regions[0]->ops.len; i++)
-        if (reads_alike(program, loop, load, other, other->regions[0]->ops.data[i])) return true;
+        if (keep_brings_alike(program, loop, load, other, other->regions[0]->ops.data[i])) return true;
     return false;
 }
 
@@ -74,7 +74,7 @@ static bool is_read_in(TileProgram *program, const TileKernel *kernel, const Til
     return turns_known(loop) && may_come_early(kernel, load) && other != loop && same_turns(loop, other) && has_alike(program, loop, load, other);
 }
 
-static bool is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load)
+bool keep_is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load)
 {
     for (int i = 0; i < block->ops.len; i++)
         if (is_read_in(program, kernel, loop, load, block->ops.data[i])) return true;
@@ -133,7 +133,7 @@ bool keep_has_room(TileProgram *program, const TileKernel *kernel, const TileBlo
         int64_t bytes = 0;
         for (int k = 0; loop->kind == TILE_FOR && k < loop->regions[0]->ops.len; k++) {
             const TileOp *load = loop->regions[0]->ops.data[k];
-            if (is_read_again(program, kernel, block, loop, load)) bytes += bytes_of(load);
+            if (keep_is_read_again(program, kernel, block, loop, load)) bytes += bytes_of(load);
         }
         if (bytes > most) most = bytes;
     }
@@ -226,7 +226,7 @@ static void read_in_all(const Keeper *k, const TileBlock *block, const TileOp *l
         if (!same_turns(loop, other)) continue;
         TileBlock *body = other->regions[0];
         for (int at = 0; at < body->ops.len; at++)
-            if (reads_alike(k->program, &like_loop, &like, other, body->ops.data[at])) read_instead(k, other, body, at, buffer);
+            if (keep_brings_alike(k->program, &like_loop, &like, other, body->ops.data[at])) read_instead(k, other, body, at, buffer);
     }
 }
 
@@ -239,7 +239,7 @@ static void keep_of(Keeper *k, TileBlock *block, int *at)
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *load = body->ops.data[i];
         if (load->kind != TILE_LOAD || load->results[0]->type.space != SPACE_REGISTER) continue;
-        if (!is_read_again(k->program, k->kernel, block, loop, load) || !has_room(k, load)) continue;
+        if (!keep_is_read_again(k->program, k->kernel, block, loop, load) || !has_room(k, load)) continue;
         k->bytes += bytes_kept(k, load);
         TileValue *buffer = buffer_for(k, load, &rw);
         if (!ahead) {

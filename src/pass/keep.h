@@ -5,6 +5,10 @@
 #include "pass/passes.h"
 #include "pass/rewrite.h"
 
+/* Whether the second loop brings with `b` in each turn what the first, which runs as often, does with `a` in one of its own. */
+bool keep_brings_alike(TileProgram *program, const TileOp *loop_a, const TileOp *a, const TileOp *loop_b, const TileOp *b);
+/* Whether another loop of the block brings in each turn the tile that the load does in one of `loop`, and nothing writes the tensor. */
+bool keep_is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load);
 /* Whether the loop brings a tile in each turn that the other one does in one of its own, of a tensor that nothing writes. */
 bool keep_reads_with(TileProgram *program, const TileKernel *kernel, const TileOp *loop, const TileOp *other);
 /* Likewise, that any other loop of the block does. */

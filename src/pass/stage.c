@@ -28,10 +28,16 @@
  *
  * Where all are used at once the copy stands where the load stood and is waited
  * for there.
+ *
+ * Where the schedule keeps so many turns (`kept`), what a loop copies and others
+ * behind it would copy again stays: its ring has a stage for each turn, from which
+ * those read.
+ *
  * A register tile that is moved to shared memory is put into a buffer of its
  * own. Barriers are not this pass's business (sync.c). Where the hardware has no
  * asynchronous copies, tiles go through registers instead (hold.c).
  */
+#include "pass/keep.h"
 #include "pass/stage.h"
 
 bool stage_is_load(const TileOp *op)
@@ -86,6 +92,9 @@ void stage_view(TileProgram *program, TileKernel *kernel, TileBlock *block, int 
 typedef struct Ring {
     TileOp *load;
     TileValue *buffer;
+    int stages;
+    bool kept;   /* a stage for each turn, for loops behind this one */
+    bool copied; /* an earlier loop did, to such a ring */
 } Ring;
 
 typedef VEC(Ring) Rings;
@@ -101,32 +110,94 @@ static void find_loads(Arena *arena, const TileBlock *body, Rings *rings)
 {
     for (int i = 0; i < body->ops.len; i++)
         if (stage_is_load(body->ops.data[i]) && stage_can_run_ahead(body->ops.data[i]))
-            vec_push(arena, rings, (Ring){body->ops.data[i], NULL});
+            vec_push(arena, rings, (Ring){.load = body->ops.data[i]});
 }
 
-static const Aff *stage_of(AffCtx *aff, const Aff *counter, int stages)
+static const Aff *stage_of(AffCtx *aff, const TileOp *loop, const Ring *ring, const Aff *counter)
 {
-    return aff_mod(aff, counter, aff_const(aff, stages));
+    return ring->kept ? aff_sub(aff, counter, loop->lo) : aff_mod(aff, counter, aff_const(aff, ring->stages));
 }
 
 /* Copies of all rings for the iteration `counter`. */
-static void insert_fill(Rewriter *rw, const Rings *rings, const TileOp *loop, const Aff *counter, int stages)
+static void insert_fill(Rewriter *rw, const Rings *rings, const TileOp *loop, const Aff *counter)
 {
     AffCtx *aff = rw->program->aff;
     bool in_loop = counter == aff_of(aff, loop->var); /* the iteration at hand */
     const Aff *guard = in_loop ? aff_const(aff, 1) : aff_lt(aff, counter, loop->hi);
     for (int i = 0; i < rings->len; i++)
-        insert_copy(rw, rings->data[i].load, rings->data[i].buffer, loop->var, counter,
-                    stage_of(aff, counter, stages), aff_always(aff, guard) ? NULL : guard);
+        if (!rings->data[i].copied)
+            insert_copy(rw, rings->data[i].load, rings->data[i].buffer, loop->var, counter,
+                        stage_of(aff, loop, &rings->data[i], counter), aff_always(aff, guard) ? NULL : guard);
     rw_insert(rw, TILE_COMMIT, 0, NULL, 0, NULL);
 }
 
-static void views_for_rings(Stager *s, TileBlock *body, const Rings *rings, const Aff *index)
+static void views_for_rings(Stager *s, const TileOp *loop, const Rings *rings)
 {
+    AffCtx *aff = s->program->aff;
+    TileBlock *body = loop->regions[0];
     for (int r = 0; r < rings->len; r++)
         for (int i = 0; i < body->ops.len; i++)
             if (body->ops.data[i] == rings->data[r].load)
-                stage_view(s->program, s->kernel, body, i, rings->data[r].buffer, index);
+                stage_view(s->program, s->kernel, body, i, rings->data[r].buffer, stage_of(aff, loop, &rings->data[r], aff_of(aff, loop->var)));
+}
+
+/* ---- tiles that stay for loops behind ----------------------------------------------------- */
+
+/* How often the loop runs, where all its turns may be kept; 0: they may not. */
+static int turns_kept(const Stager *s, const TileOp *loop)
+{
+    int64_t turns = 0;
+    aff_is_const(aff_sub(s->program->aff, loop->hi, loop->lo), &turns);
+    return turns > 0 && turns <= s->kernel->kept ? (int)turns : 0;
+}
+
+static int64_t bytes_of(const TileOp *load, int stages)
+{
+    const TileType *t = &load->results[0]->type;
+    return (int64_t)stages * t->rows * t->cols * dtype_bytes(t->dtype);
+}
+
+/* The buffer in which an earlier loop of the block left what the load brings; NULL: none did. */
+static TileValue *left_by_others(const Stager *s, const TileBlock *block, const TileOp *loop, const TileOp *load)
+{
+    for (int i = 0; i < s->stays.len; i++) {
+        const Stays *left = &s->stays.data[i];
+        if (left->block == block && keep_brings_alike(s->program, left->loop, left->load, loop, load)) return left->buffer;
+    }
+    return NULL;
+}
+
+/* All copies that the loop started have arrived, and all warps see them: here, not in each of the loops behind. */
+static void arrive(Stager *s, TileBlock *block, int at, const Rings *rings)
+{
+    bool stays = false;
+    for (int i = 0; i < rings->len; i++) stays |= rings->data[i].kept;
+    if (!stays) return;
+    Rewriter behind = {s->program, s->kernel, block, at + 1, block->ops.data[at]->loc};
+    rw_insert(&behind, TILE_WAIT, 0, NULL, 0, NULL);
+    rw_insert(&behind, TILE_BARRIER, 0, NULL, 0, NULL);
+}
+
+/* Gives each ring its buffer. Returns whether any has to be filled. */
+static bool make_rings(Stager *s, const TileBlock *block, const TileOp *loop, Rings *rings, Rewriter *before)
+{
+    int turns = turns_kept(s, loop);
+    bool any = false;
+    for (int i = 0; i < rings->len; i++) {
+        Ring *ring = &rings->data[i];
+        ring->buffer = turns ? left_by_others(s, block, loop, ring->load) : NULL;
+        ring->copied = ring->buffer != NULL;
+        ring->kept = ring->copied || (turns && bytes_of(ring->load, turns) <= s->room &&
+                                      keep_is_read_again(s->program, s->kernel, block, loop, ring->load));
+        ring->stages = ring->kept ? turns : s->kernel->stages;
+        any |= !ring->copied;
+        if (ring->copied) continue;
+        ring->buffer = stage_buffer(s, ring->load->results[0], ring->stages, before);
+        if (!ring->kept) continue;
+        vec_push(s->program->arena, &s->stays, (Stays){block, loop, ring->load, ring->buffer});
+        s->room -= bytes_of(ring->load, turns);
+    }
+    return any;
 }
 
 /* ---- one stage: taking turns ------------------------------------------------------------ */
@@ -179,19 +250,21 @@ static bool take_turns(Stager *s, TileBlock *block, int *at, const Rings *rings)
     Rewriter before = {s->program, s->kernel, block, *at, loop->loc};
     Rings *groups[] = {&early, &late};
     for (int g = 0; g < 2; g++)
-        for (int i = 0; i < groups[g]->len; i++)
+        for (int i = 0; i < groups[g]->len; i++) {
+            groups[g]->data[i].stages = 1;
             groups[g]->data[i].buffer = stage_buffer(s, groups[g]->data[i].load->results[0], 1, &before);
-    insert_fill(&before, &early, loop, loop->lo, 1);
+        }
+    insert_fill(&before, &early, loop, loop->lo);
     *at = before.at;
 
-    const Aff *counter = aff_of(aff, loop->var), *zero = aff_const(aff, 0);
-    for (int g = 0; g < 2; g++) views_for_rings(s, body, groups[g], zero);
+    const Aff *counter = aff_of(aff, loop->var);
+    for (int g = 0; g < 2; g++) views_for_rings(s, loop, groups[g]);
     Rewriter middle = {s->program, s->kernel, body, tile_index_of(body, turn), loop->loc};
     rw_insert(&middle, TILE_WAIT, 0, NULL, 0, NULL);
-    insert_fill(&middle, &early, loop, aff_offset(aff, counter, 1), 1);
+    insert_fill(&middle, &early, loop, aff_offset(aff, counter, 1));
     Rewriter top = {s->program, s->kernel, body, 0, loop->loc};
     rw_insert(&top, TILE_WAIT, 0, NULL, 0, NULL);
-    insert_fill(&top, &late, loop, counter, 1);
+    insert_fill(&top, &late, loop, counter);
     return true;
 }
 
@@ -209,17 +282,17 @@ static bool stage_loop(Stager *s, TileBlock *block, int *at)
     if (stages < 2) return take_turns(s, block, at, &rings);
 
     Rewriter before = {s->program, s->kernel, block, *at, loop->loc};
-    for (int i = 0; i < rings.len; i++)
-        rings.data[i].buffer = stage_buffer(s, rings.data[i].load->results[0], stages, &before);
-    for (int k = 0; k < stages - 1; k++)
-        insert_fill(&before, &rings, loop, aff_offset(aff, loop->lo, k), stages);
+    bool fills = make_rings(s, block, loop, &rings, &before);
+    for (int k = 0; k < stages - 1 && fills; k++)
+        insert_fill(&before, &rings, loop, aff_offset(aff, loop->lo, k));
     *at = before.at;
+    views_for_rings(s, loop, &rings);
+    if (!fills) return false;
 
-    const Aff *counter = aff_of(aff, loop->var);
-    views_for_rings(s, body, &rings, stage_of(aff, counter, stages));
     Rewriter top = {s->program, s->kernel, body, 0, loop->loc};
     rw_insert(&top, TILE_WAIT, 0, NULL, 0, NULL)->count = stages - 2;
-    insert_fill(&top, &rings, loop, aff_offset(aff, counter, stages - 1), stages);
+    insert_fill(&top, &rings, loop, aff_offset(aff, aff_of(aff, loop->var), stages - 1));
+    arrive(s, block, *at, &rings);
     return true;
 }
 
@@ -300,7 +373,7 @@ bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, 
 {
     if (kernel->specialized) return true; /* its tiles are in rings */
     (void)diags;
-    Stager s = {program, kernel, 0};
+    Stager s = {.program = program, .kernel = kernel, .room = target->shared_per_block};
     if (target->has_cp_async) stage_block(&s, kernel->body, false);
     else hold_block(&s, kernel->body);
     return true;

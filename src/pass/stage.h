@@ -4,10 +4,19 @@
 
 #include "pass/passes.h"
 
+/* What a loop of a block brought and left in shared memory. */
+typedef struct Stays {
+    const TileBlock *block;
+    const TileOp *loop, *load;
+    TileValue *buffer; /* a stage for each turn */
+} Stays;
+
 typedef struct Stager {
     TileProgram *program;
     TileKernel *kernel;
-    int buffers; /* inserted so far at the head of the kernel */
+    int64_t room; /* bytes of shared memory that may keep turns of loops for others */
+    int buffers;  /* inserted so far at the head of the kernel */
+    VEC(Stays) stays;
 } Stager;
 
 bool stage_is_load(const TileOp *op); /* into shared memory */

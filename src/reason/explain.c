@@ -112,6 +112,8 @@ static void explain_memory(Explainer *e)
             c->stages > 1 ? arena_printf(arena, "copies run %d turn%s of about %.0f cycles ahead", c->stages - 1,
                                          c->stages == 2 ? "" : "s", c->turn)
                           : "tiles that are used early and late in a turn are copied in turns; other blocks cover the rest");
+    if (c->kept)
+        because(e, "kept", number(e, c->kept), "turns whose tiles stay in shared memory: what loops behind the first would copy again is there");
     because(e, "shared memory", arena_printf(arena, "%lld bytes", (long long)c->shared_bytes),
             arena_printf(arena, "%lld resident and %lld in rings, of %d for a block", (long long)c->resident_bytes,
                          (long long)c->ring_bytes, e->t->shared_per_block));

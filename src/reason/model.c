@@ -39,6 +39,7 @@ enum {
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     MEETING = 60,        /* of warps that share rows, where each needs what the others have */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
+    MOST_KEPT = 64,      /* turns of loops (Schedule, `kept`) */
     PREPARED_STAGES = 3, /* of operands that a warpgroup prepares */
     SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands, */
     PER_SCORE = 16,      /* and one for so many of a thread's scores, */
@@ -82,7 +83,8 @@ typedef struct Modeler {
     const Target *t;
     int warps_m;
     Work *work;         /* of the region being walked */
-    bool in_loop;       /* it is in one */
+    bool in_loop;       /* it is in one, */
+    const Extent *loop; /* over this */
     double most;        /* registers of tiles where most are live, */
     double looped;      /* and in loops alone */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
@@ -146,26 +148,52 @@ static int ring_stages(const Modeler *m)
     return m->t->has_cp_async || m->c->stages < 2 ? m->c->stages : m->c->stages - 1;
 }
 
+/* The turns of a loop whose tiles stay for others; 0: they do not (pass/stage.c). */
+static int64_t turns_kept(const Modeler *m, const Step *step, const Extent *loop)
+{
+    if (step->again == AGAIN_NONE || !loop || loop->known == 0 || m->c->stages < 2 || !m->t->has_cp_async)
+        return 0;
+    int64_t size = m->c->size[loop->id], turns = (loop->known + size - 1) / size;
+    return turns <= m->c->kept ? turns : 0;
+}
+
+int plan_turns_again(const Plan *plan, const Choice *c)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < plan->steps.len; i++)
+        for (int k = 0; k < plan->steps.data[i].body.len; k++) {
+            const Extent *loop = plan->steps.data[i].extent;
+            int64_t size = loop ? c->size[loop->id] : 1, turns = loop ? (loop->known + size - 1) / size : 0;
+
+            if (plan->steps.data[i].body.data[k].again != AGAIN_NONE && turns > most)
+                most = turns;
+        }
+    return most <= MOST_KEPT ? (int)most : 0;
+}
+
 /* A copy into shared memory has a place of its own: in a loop that loads it, a
- * ring of stages. */
-static void count_copies(Modeler *m, const Steps *steps, bool in_loop)
+ * ring of stages, or of all turns. */
+static void count_copies(Modeler *m, const Steps *steps, const Step *loop)
 {
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
         const Stmt *s = step->stmt;
 
         if (s->kind == STMT_COPY && s->to_space == SPACE_SHARED) {
-            int64_t bytes = shared_bytes_of(m, step->dest);
+            int64_t bytes = shared_bytes_of(m, step->dest), kept = loop ? turns_kept(m, step, loop->extent) : 0;
 
-            if (m->c->groups && in_loop && step->from && step->from->prepared)
+            if (kept > 0)
+                m->c->ring_bytes += step->again == AGAIN_FIRST ? round_up(bytes * kept, 1024) : 0;
+            else if (m->c->groups && loop && step->from && step->from->prepared)
                 m->c->ring_bytes += round_up(bytes * (m->c->stages < PREPARED_STAGES ? m->c->stages : PREPARED_STAGES), 1024);
-            else if (in_loop && s->space == SPACE_GLOBAL)
+            else if (loop && s->space == SPACE_GLOBAL)
                 m->c->ring_bytes += round_up(bytes * ring_stages(m), 1024);
             else
                 m->c->resident_bytes += round_up(bytes, 1024);
         }
-        count_copies(m, &step->body, in_loop || s->kind == STMT_FOR);
-        count_copies(m, &step->orelse, in_loop);
+        count_copies(m, &step->body, s->kind == STMT_FOR ? step : loop);
+        count_copies(m, &step->orelse, loop);
     }
 }
 
@@ -215,7 +243,7 @@ static void count_parts(Modeler *m, const Steps *steps)
 static void count_shared(Modeler *m)
 {
     m->c->ring_bytes = m->c->resident_bytes = 0;
-    count_copies(m, &m->plan->steps, false);
+    count_copies(m, &m->plan->steps, NULL);
     count_elements(m, &m->plan->steps);
     count_operands(m);
     count_parts(m, &m->plan->steps);
@@ -588,6 +616,8 @@ static void add_copy(Modeler *m, const Step *step)
     const Stmt *s = step->stmt;
     const Tile *tile = step->copied;
 
+    if (step->again == AGAIN_LATER && turns_kept(m, step, m->loop) > 0)
+        return;
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
         m->work->traffic += plan_copy_cycles(m->plan, m->c, m->grid, step) * (s->result == RESULT_ACCUMULATE ? 2 : 1); /* read, written */
     if (s->space == SPACE_SHARED || s->to_space == SPACE_SHARED)
@@ -680,6 +710,7 @@ static void add_loop(Modeler *m, const Step *step)
     const Extent *parts = step->parts;
     Work *outer = m->work, mine = {0};
     bool in_loop = m->in_loop;
+    const Extent *outer_loop = m->loop;
     double around = m->around;
 
     if (!step->extent)
@@ -688,10 +719,12 @@ static void add_loop(Modeler *m, const Step *step)
     m->habits.single |= step->extent->known > 0 && m->c->size[step->extent->id] >= step->extent->known;
     m->work = &mine;
     m->in_loop = true;
+    m->loop = step->extent;
     m->around = turns;
     add_steps(m, &step->body);
     m->around = around;
     m->in_loop = in_loop;
+    m->loop = outer_loop;
     m->work = outer;
     double turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;

@@ -101,6 +101,9 @@ typedef enum BringStep {
     BRING_LANES  /* lanes, which look up where each row lies */
 } BringStep;
 
+/* A copy that loops beside each other make in the same turns, which shared memory may keep (Schedule, `kept`). */
+typedef enum AgainStep { AGAIN_NONE, AGAIN_FIRST, AGAIN_LATER } AgainStep;
+
 /* What the value or the condition of a statement is made of, but for coordinates (made.c). */
 typedef struct MadeOf {
     OpId ops[16];          /* functions that cost more than plain arithmetic, and quotients: the first of them */
@@ -124,6 +127,7 @@ typedef struct StepCounts {
                                           * lie where elements say */
     int all_products;                    /* in all loops */
     bool blocks;                         /* a mask reads a table of blocks (left.c) */
+    bool again;                          /* loops copy what others do, of kernels without products */
     bool unaligned;                      /* rows of a tensor that tiles come from are no multiple of 16 bytes (groups.c) */
     bool only_adds;                      /* loops add products, and nothing else, */
     bool only_sums;                      /* to tiles of which rows are reduced later */
@@ -140,6 +144,7 @@ struct Step {
     const Tile *from;            /* COPY out of registers */
     const PlanTensor *tensor;    /* COPY */
     BringStep bring;             /* COPY: who brings its tile to shared memory */
+    AgainStep again;             /* COPY: the first that brings it, or a later one */
     const Extent *extent, *parts; /* FOR */
     Reads reads;                 /* COMPUTE: for the result */
     const MadeOf *made;          /* COMPUTE of places; NULL: it is not */
@@ -222,7 +227,7 @@ typedef struct Choice {
     int blocks_forced; /* with --set; 0: none */
     int blocks_aimed;  /* in rows: what ptxas is told; 0: nothing */
     bool in_rows;      /* tiles lie as memory does: rows.c */
-    int kept;          /* in rows: turns whose tiles stay in shared memory; 0: none */
+    int kept;          /* turns whose tiles stay in shared memory; 0: none */
     int cluster;       /* in rows: blocks that keep a row together; 0: one */
     int spare;         /* registers that are left to the assembler: with --set; 0: none */
     /* the model's estimates */
@@ -350,6 +355,8 @@ double plan_blocks(const Plan *plan, const Choice *choice);
 /* Cycles of a tile's copy, between L2 and a block of a grid of so many; 0: not known. */
 double plan_copy_cycles(const Plan *plan, const Choice *choice, double blocks, const Step *step);
 /* Registers a thread of fp32 values for rows and columns of a tile. */
+/* Turns of the longest of the loops that copy what others do, all of which might stay in shared memory; 0: that is not known, or too many. */
+int plan_turns_again(const Plan *plan, const Choice *choice);
 double plan_registers(const Choice *choice, int64_t rows, int64_t cols);
 /* reads.c: elements of tensors that a statement reads, for what it makes. */
 void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads);

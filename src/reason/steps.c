@@ -80,9 +80,49 @@ static Steps steps_of(Plan *plan, const Block *block)
     return steps;
 }
 
+/* ---- what loops copy again ------------------------------------------------------------------ */
+
+static bool copies_alike(const Step *a, const Step *b)
+{
+    if (a->bring == BRING_NONE || b->bring == BRING_NONE || a->tensor != b->tensor || a->dest != b->dest || a->tensor->is_output ||
+        a->stmt->n_coords != b->stmt->n_coords || a->stmt->where || b->stmt->where)
+        return false;
+    for (int i = 0; i < a->stmt->n_coords; i++)
+        if (!expr_equal(a->stmt->coords[i].value, b->stmt->coords[i].value))
+            return false;
+    return true;
+}
+
+/* Marks what a loop copies that an earlier one did. Returns whether there is any. */
+static bool mark_between(const Step *first, const Step *later)
+{
+    bool any = false;
+
+    for (int i = 0; i < first->body.len; i++)
+        for (int k = 0; k < later->body.len; k++)
+            if (copies_alike(&first->body.data[i], &later->body.data[k])) {
+                first->body.data[i].again = first->body.data[i].again ? first->body.data[i].again : AGAIN_FIRST;
+                later->body.data[k].again = AGAIN_LATER;
+                any = true;
+            }
+    return any;
+}
+
+static bool mark_again(const Steps *steps)
+{
+    bool any = false;
+
+    for (int i = 0; i < steps->len; i++)
+        for (int k = i + 1; k < steps->len && steps->data[i].stmt->kind == STMT_FOR; k++)
+            if (steps->data[k].stmt->kind == STMT_FOR && steps->data[i].extent && steps->data[i].extent == steps->data[k].extent)
+                any |= mark_between(&steps->data[i], &steps->data[k]);
+    return any;
+}
+
 void plan_find_steps(Plan *plan)
 {
     plan->steps = steps_of(plan, &plan->unit->body);
     plan->counts = plan_count_steps(&plan->steps);
+    plan->counts.again = plan->counts.all_products == 0 && mark_again(&plan->steps);
     plan->counts.unaligned = plan_is_unaligned(plan, &plan->steps);
 }

@@ -90,6 +90,9 @@ for dim in 80 96; do
     whole keys_normalized sm_90a --dtype e4m3 --set D=$dim --set spare=0 # rows that lanes share by shorter stretches
     whole keys_layer_normalized sm_90a --dtype e4m3 --set D=$dim # the same, beside two rows of numbers
 done
+for dim in 136 160 192; do
+    whole keys_normalized sm_90a --dtype e4m3 --set D=$dim # slabs of bytes beside a long row, none of which is read ahead
+done
 whole keys_layer_normalized sm_90a --dtype e4m3 --set D=192
 for dim in 136 160; do
     whole keys_layer_normalized sm_90a --set D=$dim # rows of which no number of lanes has registers for its part: as many as may be

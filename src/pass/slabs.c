@@ -32,6 +32,7 @@ typedef struct Slabs {
     const TileOp *prepare;
     TileValue *const *rings;
     TileBlock *to;
+    int registers;           /* of a thread */
     int rows, cols;          /* of a slab, */
     Layout layout;           /* and how its warps share it; none: as `assign` has it */
     int row0, col0;          /* of the one at hand */
@@ -377,6 +378,15 @@ static int words_of_rows(const Slabs *s)
     return words;
 }
 
+/* Of a slab, most at once, with rows that are held for all slabs, and with the slab behind it, of which ptxas widens bytes early. */
+static double words_with_next(const Slabs *s)
+{
+    const TileBlock *region = s->prepare->regions[0];
+    double values = (double)s->rows * s->cols / (TARGET_GROUP_WARPS * LANES), words = peak_words(region) * values;
+    if (s->layout.kind == LAY_ROWS) words += rows_held(region) * s->cols / (s->layout.warps_n * s->layout.lanes);
+    return words + (prepare_at_once(region) == TILE_CHUNK ? values : words_of_tiles(s));
+}
+
 /* Slabs that are read before one is computed with: where tensor cores read as well, shared memory takes long to answer. */
 static int slabs_ahead(const Slabs *s)
 {
@@ -385,6 +395,7 @@ static int slabs_ahead(const Slabs *s)
     bool few = tile_has(region, TILE_REDUCE) && rows_held(region) > 1; /* registers are left */
     int words = words_of_tiles(s), rows = words_of_rows(s), slabs = words > 0 && !few ? AHEAD / words : 1;
     if (rows > 0 && 2 * (words + rows) > AHEAD_WITH_ROWS) return 0;
+    if (tile_has(region, TILE_REDUCE) && words_with_next(s) > s->registers) return 0;
     return slabs > 1 ? slabs - 1 : 1;
 }
 
@@ -462,9 +473,9 @@ static int in_turn(const Slabs *s, int i)
     return masks_columns(s) ? i % down * across + i / down : i;
 }
 
-TileBlock *slabs_of(TileProgram *program, TileKernel *kernel, const TileOp *prepare, TileValue *const *rings)
+TileBlock *slabs_of(TileProgram *program, TileKernel *kernel, const TileOp *prepare, TileValue *const *rings, int registers)
 {
-    Slabs s = {.program = program, .kernel = kernel, .prepare = prepare, .rings = rings, .to = tile_block_new(program)};
+    Slabs s = {.program = program, .kernel = kernel, .prepare = prepare, .rings = rings, .to = tile_block_new(program), .registers = registers};
     const TileType *tile = &prepare->results[0]->type;
     const TileBlock *region = prepare->regions[0];
     choose_size(&s);

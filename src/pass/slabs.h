@@ -6,6 +6,6 @@
 
 /* The region of a PREPARE, its loads as they are, whose results go into the acquired stages of these rings: a slab
  * after the other, as few at once as leave registers free. Its operation k's tile goes into rings[k]. */
-TileBlock *slabs_of(TileProgram *program, TileKernel *kernel, const TileOp *prepare, TileValue *const *rings);
+TileBlock *slabs_of(TileProgram *program, TileKernel *kernel, const TileOp *prepare, TileValue *const *rings, int registers);
 
 #endif

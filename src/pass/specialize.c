@@ -342,6 +342,16 @@ static void release_last(Specializer *s, TileBlock *region)
     }
 }
 
+static unsigned beside(const Specializer *s)
+{
+    return (s->copies ? TARGET_COPIER : 0) | (s->prepares ? TARGET_PREPARER : 0) | (s->lanes ? TARGET_LANES : 0) | (s->lookups ? TARGET_LOOKUPS : 0);
+}
+
+static int registers_to_prepare(const Specializer *s)
+{
+    return target_preparer_registers(s->target, s->groups, beside(s));
+}
+
 /* Likewise what prepares tiles goes where the first of them is awaited. */
 static void await_prepared(Specializer *s, TileBlock *block, int at, const TileOp *op)
 {
@@ -353,12 +363,12 @@ static void await_prepared(Specializer *s, TileBlock *block, int at, const TileO
         TileOp *wait = await_tile(s, block, at, stream, op->results[k]);
         if (!first || tile_index_of(block, wait) < tile_index_of(block, first)) first = wait;
     }
+    s->prepares = true;
     first->n_regions = 1;
     first->regions = arena_array(s->program->arena, TileBlock *, 1);
-    first->regions[0] = slabs_of(s->program, s->kernel, op, rings);
+    first->regions[0] = slabs_of(s->program, s->kernel, op, rings, registers_to_prepare(s));
     await_tiles(s, first->regions[0]);
     release_last(s, first->regions[0]);
-    s->prepares = true;
 }
 
 static void await_tiles(Specializer *s, TileBlock *block)
@@ -630,11 +640,6 @@ static int count_copies(const Specializer *s)
     return target_copies(n, s->prepares ? 0 : own);
 }
 
-static unsigned beside(const Specializer *s)
-{
-    return (s->copies ? TARGET_COPIER : 0) | (s->prepares ? TARGET_PREPARER : 0) | (s->lanes ? TARGET_LANES : 0) | (s->lookups ? TARGET_LOOKUPS : 0);
-}
-
 static TileRole role(const Specializer *s, const char *name, int regs, const AffSym *per)
 {
     bool share = s->groups + s->copies + (s->prepares || s->lanes) > 2;
@@ -653,7 +658,7 @@ static void set_roles(const Specializer *s, TileOp *roles)
     roles->roles = arena_array(s->program->arena, TileRole, roles->n_regions);
     if (s->copies) roles->roles[k++] = role(s, "load", target_copier_registers(s->target, s->groups, n), NULL);
     if (s->prepares || s->lanes)
-        roles->roles[k++] = role(s, s->prepares ? "prepare" : "bring", target_preparer_registers(s->target, s->groups, beside(s)), NULL);
+        roles->roles[k++] = role(s, s->prepares ? "prepare" : "bring", registers_to_prepare(s), NULL);
     roles->roles[k] = role(s, "compute", registers_to_compute(s), s->per);
 }
 

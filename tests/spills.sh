@@ -83,7 +83,7 @@ done
 whole ../../ops/attention sm_80 --set HeadDim=64 --set VDim=128 # values in rows of another length than keys
 whole keys_as_values sm_89 --set D=128 # one tile that two products read in both orders,
 whole keys_as_values sm_90a --set D=96 # and whose turns stay as they are
-for dim in 64 128 192; do
+for dim in 64 128 136 192; do
     whole means_of_blocks sm_90a --set D=$dim # elements a length of the launch from each other, which a role reads
 done
 for dim in 80 96; do

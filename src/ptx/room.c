@@ -35,6 +35,7 @@ enum {
     OF_PLACE = 8,   /* of each way more that second operands lie in shared memory, or are read from there: addresses */
     OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
     MUCH = 140,
+    STRIDED_MANY = 32, /* elements, beside what a mask asks of columns */
     FEW_REGISTERS = 128, /* that blocks side by side leave a thread: */
     FEW = 60,       /* of them beside tiles and arithmetic too few to keep much over a loop, */
     SOME_REGISTERS = 168 /* and that many in all for ptxas to load far ahead */
@@ -344,10 +345,23 @@ static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
     return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD + more * HELD_MORE);
 }
 
+/* Elements a length of the launch from each other, each of which has an address: more than a role has beside all else. */
+static bool is_strided_by_many(const TileOp *op)
+{
+    const TileType *t = &op->results[0]->type;
+    return tile_is_strided(op) && lay_fragment_values(t->layout, t->rows, t->cols) > STRIDED_MANY;
+}
+
+static bool masks_columns(const TileOp *op)
+{
+    return op->kind == TILE_MASK && aff_uses_kind(op->cond, AFF_COL);
+}
+
 Room rm_of_role(const TileBlock *body)
 {
     if (tile_has(body, TILE_ISSUE)) return ROOM_ENOUGH;
-    return has(body, tile_is_scattered) ? ROOM_SCARCE : has(body, tile_is_strided) ? ROOM_SHORT : ROOM_ENOUGH;
+    if (has(body, tile_is_scattered) || (has(body, is_strided_by_many) && has(body, masks_columns))) return ROOM_SCARCE;
+    return has(body, tile_is_strided) ? ROOM_SHORT : ROOM_ENOUGH;
 }
 
 Room rm_of(const Emitter *e, const TileOp *loop)

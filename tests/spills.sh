@@ -116,7 +116,9 @@ whole two_values sm_89 --dtype fp16 --set D=64
 whole gradients_capped sm_90a --dtype fp16 --set D=128 # no sixteen warps, which have half of the registers each
 clean documents sm_75 fp16 80 # elements that a mask reads, in turns that load their tiles themselves
 whole softmax_of_integers sm_75 --dtype fp16 --set D=96 # and numbers that become integers
-whole pages_of_scaled_bytes sm_90a --set D=128 --set page=64 --set g=2 --set hg=4 # scales in pages, by a role that has what one other leaves
+for dim in 128 136 160; do
+    whole pages_of_scaled_bytes sm_90a --set D=$dim --set page=64 --set g=2 --set hg=4 # scales in pages, by roles that have what one other leaves
+done
 whole masks_of_integers sm_80 # rows of several tensors that shared memory keeps
 whole names_of_places sm_86 # and that much is made of, in parts of them
 whole weights_of_columns sm_75 --dtype fp16 --set N=1 --set K=33 # quotients for more blocks than have registers for them

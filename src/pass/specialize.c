@@ -651,12 +651,31 @@ static int registers_to_compute(const Specializer *s)
     return target_group_registers(s->target, s->groups, count_copies(s), beside(s));
 }
 
+/* Tiles that lie where elements of a table say, which the copier reads. */
+static bool looks_up(const Specializer *s)
+{
+    for (int i = 0; i < s->streams.len; i++) {
+        const TileOp *load = s->streams.data[i].load;
+        for (int d = 0; load->kind == TILE_LOAD && d < load->tensor->rank; d++)
+            if (aff_uses_kind(load->coords[d], AFF_TABLE)) return true;
+    }
+    return false;
+}
+
+/* Beside a single warpgroup that computes, and one that prepares, registers are left, which a copier that looks up places takes. */
+static int registers_to_copy(const Specializer *s)
+{
+    enum { LOOKS_UP = 40 };
+    int least = target_copier_registers(s->target, s->groups, count_copies(s));
+    return s->groups == 1 && s->prepares && looks_up(s) && least < LOOKS_UP ? LOOKS_UP : least;
+}
+
 /* A single warpgroup that computes has all the registers that a thread can have, if it is beside one other only. */
 static void set_roles(const Specializer *s, TileOp *roles)
 {
-    int n = count_copies(s), k = 0;
+    int k = 0;
     roles->roles = arena_array(s->program->arena, TileRole, roles->n_regions);
-    if (s->copies) roles->roles[k++] = role(s, "load", target_copier_registers(s->target, s->groups, n), NULL);
+    if (s->copies) roles->roles[k++] = role(s, "load", registers_to_copy(s), NULL);
     if (s->prepares || s->lanes)
         roles->roles[k++] = role(s, s->prepares ? "prepare" : "bring", registers_to_prepare(s), NULL);
     roles->roles[k] = role(s, "compute", registers_to_compute(s), s->per);

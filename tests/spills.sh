@@ -154,7 +154,7 @@ whole scales_of_columns sm_90a --set D=128
 for target in sm_80 sm_86; do
     whole six_at_once $target # elements of more tensors than a turn has registers for
 done
-fast normalized_and_rotated sm_75 --dtype fp16 # the same, of one row
+whole normalized_and_rotated sm_75 --dtype fp16 # the same, of one row, and for any alignment
 whole nibbles sm_90a --set group=64 --set N=4096 --set K=4096 # elements that are read one by one, beside products,
 whole nibbles sm_90a --set group=64 # and tested against sizes
 whole lengths_of_rows sm_80 --set D=64 # a number of each row that a mask reads

@@ -332,9 +332,26 @@ static bool only_adds_to_many(const Emitter *e, const Tiles *t)
     return of_warps && only_adds && share(e) <= FEW_REGISTERS && 2 * t->carried >= share(e);
 }
 
+/* Elements of a lane that a turn reads at computed places. */
+static int elements_gathered(const TileBlock *body)
+{
+    int n = 0;
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileType *t = body->ops.data[i]->kind == TILE_GATHER ? &body->ops.data[i]->results[0]->type : NULL;
+        if (t && t->space == SPACE_REGISTER) n += lay_fragment_values(t->layout, t->rows, t->cols);
+    }
+    return n;
+}
+
+/* For any alignment each element has an address: of more than a thread has registers, ptxas keeps what their places have in common. */
+static bool gathers_beyond(const Emitter *e, const TileBlock *body)
+{
+    return !e->aligned && !e->role && elements_gathered(body) > share(e);
+}
+
 static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
-    if (only_adds_to_many(e, t)) return true;
+    if (only_adds_to_many(e, t) || gathers_beyond(e, body)) return true;
     if (!may_be_scarce(e, body, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
     int left = share(e) - t->most - of_outputs(e, t) - t->places * OF_PLACE;

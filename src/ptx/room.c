@@ -349,12 +349,26 @@ static bool gathers_beyond(const Emitter *e, const TileBlock *body)
     return !e->aligned && !e->role && elements_gathered(body) > share(e);
 }
 
+/* Where tiles are on their way through registers: rows of numbers that a turn loads from memory, which come while it multiplies, with
+ * what it reads from around it, where those are more than what it carries. */
+static int of_rows(const Emitter *e, const TileBlock *body, const Tiles *t)
+{
+    int rows = 0;
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (op->kind == TILE_LOAD && op->results[0]->type.rows == 1) rows += registers_of(op->results[0]);
+    }
+    if (rows == 0 || e->target->has_cp_async) return 0;
+    int beside = rows + read_around(body, arena_array(e->arena, bool, e->kernel->next_value));
+    return beside > t->carried ? beside : 0;
+}
+
 static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
     if (only_adds_to_many(e, t) || gathers_beyond(e, body)) return true;
     if (!may_be_scarce(e, body, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
-    int left = share(e) - t->most - of_outputs(e, t) - t->places * OF_PLACE;
+    int left = share(e) - t->most - of_outputs(e, t) - t->places * OF_PLACE - of_rows(e, body, t);
     if (t->mixed && t->products == 1 && left - between_steps(t) <= SCARCE_MIXED) return true;
     if (t->computes && left <= SCARCE_WIDE && ch_is_in(e, body)) return true;
     if (t->computes && has_sums_beside_outputs(e, t)) return true;

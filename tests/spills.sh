@@ -155,6 +155,9 @@ whole scales_of_columns sm_90a --set D=128
 for target in sm_80 sm_86; do
     whole six_at_once $target # elements of more tensors than a turn has registers for
 done
+for target in sm_75 sm_80 sm_86 sm_90a; do
+    whole words $target --dtype fp16 # quotients of many integers
+done
 whole normalized_and_rotated sm_75 --dtype fp16 # the same, of one row, and for any alignment
 whole nibbles sm_90a --set group=64 --set N=4096 --set K=4096 # elements that are read one by one, beside products,
 whole nibbles sm_90a --set group=64 # and tested against sizes

@@ -158,6 +158,25 @@ static bool has_rows(const TileBlock *block)
     return true;
 }
 
+/* A quotient, or a remainder, of elements that each value reads at its own place. */
+static bool divides_elements(const Aff *a)
+{
+    if (!a || !aff_uses_kind(a, AFF_TABLE) || !aff_uses_place(a)) return false;
+    return a->kind == AFF_DIV || a->kind == AFF_MOD || divides_elements(a->a) || divides_elements(a->b);
+}
+
+/* Integers that come by such: ptxas goes through their steps in an order that takes few registers, unless it is given more. */
+static bool divides_integers(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_INDEX && words(op->results[0]) > 1 && divides_elements(op->index)) return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (divides_integers(op->regions[r])) return true;
+    }
+    return false;
+}
+
 int ai_most(const Emitter *e)
 {
     Need none = {0}, most = {0};
@@ -169,7 +188,7 @@ int ai_most(const Emitter *e)
 int ai_blocks(const Emitter *e)
 {
     Need none = {0}, most = {0};
-    if (!has_rows(e->kernel->body)) return 0;
+    if (!has_rows(e->kernel->body) || divides_integers(e->kernel->body)) return 0;
     measure(e, e->kernel->body, none, &most);
     if (most.wanted + (most.steps ? STEPS_WANTED : 0) <= MANY) return 0;
     int passing = most.wanted > MANY ? (most.wanted - MANY) / PASSING : 0;

@@ -5,7 +5,8 @@
  *   Softmax T.T and get P                        Softmax T_T and get P
  *
  * The transpose of a product is the product of the transposes, in the other order. So scores that are written by keys need not go
- * through memory to be seen by queries. Of what is done with them in between only what is done with each element alone is turned.
+ * through memory to be seen by queries, nor a product whose transpose is an Output. Of what is done with them in between only what
+ * is done with each element alone is turned.
  */
 #include "fuse/flow.h"
 
@@ -78,6 +79,18 @@ static void swap_last(DefValue *value)
     value->dims[value->rank - 1] = rows;
 }
 
+/* What is computed the other way around is what is stored, and has its name. */
+static void become_output(const Remade *r, DefValue *value, const DefValue *output)
+{
+    value->name = output->name;
+    value->dtype = output->dtype;
+    value->is_output = true;
+    memcpy(value->dims, output->dims, sizeof value->dims);
+    for (int i = 0; i < r->def->outputs.len; i++)
+        if (r->def->outputs.data[i] == output)
+            r->def->outputs.data[i] = value;
+}
+
 /* The steps for what they give the other way around, the last of which is what was defined. */
 static void write_turned(const Remade *r, const Turn *t)
 {
@@ -93,7 +106,10 @@ static void write_turned(const Remade *r, const Turn *t)
         for (int k = 0; k < 2; k++)
             op->args[k].transposed = !op->args[k].transposed;
     }
-    r->made[t->define->result->id] = r->made[t->steps[t->n - 1]->result->id];
+    DefValue *seen = r->made[t->steps[t->n - 1]->result->id], *other = r->made[t->define->result->id];
+    if (other->is_output)
+        become_output(r, seen, other);
+    r->made[t->define->result->id] = seen;
 }
 
 const Def *flow_turn(Arena *arena, const Def *def)
@@ -104,7 +120,7 @@ const Def *flow_turn(Arena *arena, const Def *def)
         const DefValue *x = turned(def, def->ops.data[i]);
         Turn t = {.define = def->ops.data[i]};
 
-        if (x && !t.define->result->is_output && find_steps(def, x, &t))
+        if (x && find_steps(def, x, &t))
             vec_push(arena, &turns, t);
     }
     if (turns.len == 0)

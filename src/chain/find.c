@@ -257,11 +257,12 @@ static Program *sharing_rows(Chain *chain, const Program *plain, Program *whole,
 {
     ReasonOptions options = as_it_will_run(chain);
 
-    if (!whole || misfit_of(chain, whole, false, false) || (cut && !reason_undercuts(chain->arena, chain->syms, whole, cut, &options)))
+    if (!whole || misfit_of(chain, whole, false, false))
         return cut;
     int parts = parts_by_model(chain, fuse_joins(plain) ? plain : whole, false);
     Program *in_parts = parts > 1 ? refined(chain, fuse_parts(chain, parts, diags_new(chain->arena, chain->diags->source)), fold) : NULL;
-    return in_parts ? in_parts : whole;
+    Program *shared = in_parts ? in_parts : whole;
+    return !cut || reason_undercuts(chain->arena, chain->syms, shared, cut, &options) ? shared : cut;
 }
 
 static Program *fuse_by_model(Chain *chain, int fold, int apart);

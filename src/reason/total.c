@@ -50,15 +50,16 @@ double reason_cycles(Arena *arena, Syms *syms, const Program *sketch, const Reas
     return add_costs(arena, syms, sketch, options, true, &cost, &kernels) ? cost / options->target->sms + LAUNCH * (kernels - 1) : INFINITY;
 }
 
-/* Of the work that a sketch must save: the model is not better than that. */
-static const double GAIN = 0.2;
+/* Of the work that a sketch must save: the model is not better than that. Where it saves kernels as well, which leave something in
+ * memory, half of that. */
+static const double GAIN = 0.2, GAIN_OF_FEWER = 0.1;
 
 bool reason_undercuts(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options)
 {
     double cost, before;
-    int kernels;
+    int kernels, others;
 
     if (!add_costs(arena, syms, sketch, options, false, &cost, &kernels))
         return false;
-    return !add_costs(arena, syms, to, options, false, &before, &kernels) || cost < (1 - GAIN) * before;
+    return !add_costs(arena, syms, to, options, false, &before, &others) || cost < (1 - (kernels < others ? GAIN_OF_FEWER : GAIN)) * before;
 }

@@ -244,11 +244,14 @@ typedef struct PermutedTensor {
     const char *tensor, *seen;
     int rank;            /* of what is seen */
     int axes[8];         /* by dimension of the tensor: which of what is seen it is, of the last one if two are joined there */
-    int joined;          /* which of what is seen is joined with its last one in the tensor's last; -1: none */
-    const char *names[2]; /* of these two dimensions */
+    int joined, with;    /* which of what is seen lies with which in one of the tensor; -1: none */
+    DefDim sides[2];     /* these two */
+    const char *names[2]; /* of these two, if the second one is the columns, else of the places of blocks along them */
     int missing;         /* which of what is seen the tensor has not, since it is 1; -1: none */
     bool output;
     DType dtype;
+    Expr *by;             /* in a Kernel, of entries below each other: how many each of them has, */
+    const char *together; /* and a name for all */
 } PermutedTensor;
 
 typedef VEC(PermutedTensor) Permuted;

@@ -24,6 +24,11 @@
  *
  *   Copy Y (len, D) as O in coordinate [heads] from register to global
  *
+ * Or one whose entries of a leading dimension lie below each other, `O (batch, heads, D)` of Y (batch, groups, rows, D), heads being
+ * groups * rows, or behind those of another leading one:
+ *
+ *   Copy Y (rows, D) as O in coordinate [heads = group * rows + row] from register to global
+ *
  * The last dimension stays the last; rows may come from any place; the others keep their
  * order among themselves, by which the block's entries are found.
  *
@@ -33,6 +38,12 @@
 #include "fuse/flow.h"
 
 enum { MOST_RANK = 8, JOINED_STEP = 16 /* columns of an entry are whole atoms of the tensor cores */ };
+
+/* Dimensions of what is seen that lie in one of the tensor; -1: none do. */
+typedef struct Joined {
+    int entry; /* the leading one */
+    int with;  /* the rows, or the columns */
+} Joined;
 
 /* ---- recognized -------------------------------------------------------------------------- */
 
@@ -103,65 +114,101 @@ static bool may_lack(const Def *def, const DefOp *op, const DefValue *value, int
     return missing != rank - 1 || can_say || !has_rows_of_products(def, value);
 }
 
+/* `x div N` or `x % N`, x being the place along one of the result's dimensions. */
+static bool splits(const Def *def, const DefOp *op, int axis, const Expr *e, ExprOp how, DefDim by)
+{
+    int64_t n;
+
+    if (e->kind != EXPR_BINARY || e->op != how || flow_own_axis(def, op->result, e->a) != axis)
+        return false;
+    const DefDimSym *dim = e->b->kind == EXPR_NAME ? def_dim(def, e->b->name) : NULL;
+    return dim ? dim->size == by.size : e->b->kind == EXPR_INT && aff_is_const(by.size, &n) && n == e->b->i;
+}
+
 /* `col div D` or `col % D`, D being how many columns a value has. */
 static bool splits_columns(const Def *def, const DefOp *op, const DefValue *value, const Expr *e, ExprOp how)
 {
-    int64_t width, by;
+    DefDim cols = value->dims[value->rank - 1];
+    int64_t width;
 
-    if (e->kind != EXPR_BINARY || e->op != how || flow_own_axis(def, op->result, e->a) != op->result->rank - 1)
-        return false;
-    const DefDimSym *dim = e->b->kind == EXPR_NAME ? def_dim(def, e->b->name) : NULL;
-    by = e->b->kind == EXPR_INT ? e->b->i : 0;
-    return aff_is_const(value->dims[value->rank - 1].size, &width) && width % JOINED_STEP == 0 &&
-           (dim ? dim->size == value->dims[value->rank - 1].size : by == width);
+    return aff_is_const(cols.size, &width) && width % JOINED_STEP == 0 && splits(def, op, op->result->rank - 1, e, how, cols);
 }
 
-/* Which of a value's dimensions lies in the output's last one together with the value's own; -1: none. Both have
- * names, by which a Copy says where it lies. */
-static int joined_axis(const Def *def, const DefOp *op, const DefValue *value)
+/* Whether Kernels know a size without the output that has it: a number, or a dimension of an Input. */
+static bool is_known(const Def *def, DefDim dim)
 {
+    for (int i = 0; dim.name && i < def->inputs.len; i++)
+        if (def_axis(def->inputs.data[i], dim.name) >= 0)
+            return true;
+    return aff_is_const(dim.size, NULL);
+}
+
+/* Which of a value's rows or leading dimensions lies in one of the output's together with that in front of it. */
+static Joined stacked_axes(const Def *def, const DefOp *op, const DefValue *value)
+{
+    const Expr *e = op->where;
+
+    for (int with = value->rank - 2; with > 0; with--) {
+        DefDim before = value->dims[with - 1], by = value->dims[with];
+
+        if (with <= op->result->rank && is_known(def, before) && is_known(def, by) &&
+            splits(def, op, with - 1, e->args[with - 1], EO_IDIV, by) && splits(def, op, with - 1, e->args[with], EO_MOD, by) &&
+            aff_mul(def->aff, before.size, by.size) == op->result->dims[with - 1].size)
+            return (Joined){with - 1, with};
+    }
+    return (Joined){-1, -1};
+}
+
+/* Which of a value's dimensions lies in one of the output's together with the value's own, its last one, or its rows. In the last
+ * one both have names, by which a Copy says where it lies. */
+static Joined joined_axis(const Def *def, const DefOp *op, const DefValue *value)
+{
+    const Joined none = {-1, -1}, stacked = stacked_axes(def, op, value);
     const Expr *e = op->where;
     int last = value->rank - 1, joined = -1;
 
-    if (def->unjoined || !op->result->is_output || value->rank < 3 || op->result->rank != last || e->n_args != value->rank ||
-        !splits_columns(def, op, value, e->args[last], EO_MOD) || !value->dims[last].name)
-        return -1;
+    if (op->result->rank != last || stacked.entry >= 0)
+        return stacked;
+    if (!splits_columns(def, op, value, e->args[last], EO_MOD) || !value->dims[last].name)
+        return none;
     for (int d = 0; d < last - 1; d++)
         if (splits_columns(def, op, value, e->args[d], EO_IDIV))
             joined = d;
     return joined >= 0 && value->dims[joined].name &&
                    aff_mul(def->aff, value->dims[joined].size, value->dims[last].size) == op->result->dims[last - 1].size
-               ? joined : -1;
+               ? (Joined){joined, last} : none;
 }
 
-/* Which of the result's dimensions, as if it had the one that it is missing, each of a value's is; false: it is no order of it. */
-static bool find_order(const Def *def, const DefOp *op, const DefValue *value, int joined, int missing, int *axes)
+/* Which of the result's dimensions, as if it had the one that it is missing, each of a value's is; false: it is no order of it.
+ * Where dimensions are joined the columns alone may be missing. */
+static bool find_order(const Def *def, const DefOp *op, const DefValue *value, Joined j, int missing, int *axes)
 {
-    int rank = op->result->rank;
     bool used[MOST_RANK] = {false};
 
-    for (int d = 0; d < value->rank; d++) {
-        if (d == missing) {
-            axes[d] = d;
+    int last = value->rank - 1, rank = op->result->rank;
+    for (int d = 0; d <= last; d++) {
+        if (missing >= 0 && d == missing + (j.entry >= 0)) {
+            axes[d] = missing;
             continue;
         }
-        if (joined >= 0 && (d == joined || d == rank)) {
-            axes[d] = rank - 1;
+        if (j.entry >= 0 && (d == j.entry || d == j.with)) {
+            used[axes[d] = j.with - 1] = true;
             continue;
         }
-        bool only = missing >= 0 && is_only_place(value, op->where, d);
-        int axis = only ? d - (d > missing) : flow_own_axis(def, op->result, op->where->args[d]);
+        bool only = missing >= 0 && j.entry < 0 && is_only_place(value, op->where, d);
+        bool column = j.entry >= 0 && d == last && is_only_place(value, op->where, d) && flow_is_one(op->result->dims[rank - 1]);
+        int axis = only ? d - (d > missing) : column ? rank - 1 : flow_own_axis(def, op->result, op->where->args[d]);
 
         if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
             return false;
         used[axis] = true;
         axes[d] = missing >= 0 && axis >= missing ? axis + 1 : axis;
     }
-    return joined >= 0 || axes[value->rank - 1] == value->rank - 1;
+    return axes[last] == last - (j.entry >= 0);
 }
 
 /* What a Define is another order of, or all but a dimension of one; NULL: of none. */
-static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *joined, int *missing)
+static DefValue *source_of(const Def *def, const DefOp *op, int *axes, Joined *joined, int *missing)
 {
     const Expr *e = op->op == OP_DEFINE ? op->where : NULL;
     DefValue *value = op->reads.len == 1 ? op->reads.data[0].value : NULL;
@@ -169,13 +216,17 @@ static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *join
 
     if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || value->rank > MOST_RANK)
         return NULL;
-    for (*joined = -1, *missing = rank; *missing >= 0; --*missing)
-        if (may_lack(def, op, value, *missing) && find_order(def, op, value, -1, *missing, axes))
+    for (*joined = (Joined){-1, -1}, *missing = rank; *missing >= 0; --*missing)
+        if (may_lack(def, op, value, *missing) && find_order(def, op, value, *joined, *missing, axes))
             return value;
-    *joined = joined_axis(def, op, value);
-    if (*joined < 0 && (rank < 3 || value->rank != rank || e->n_args != rank))
+    bool joins = !def->unjoined && op->result->is_output && value->rank > rank && e->n_args == value->rank;
+    if (joins && value->rank > 2)
+        *joined = joined_axis(def, op, value);
+    if (joins && value->rank == rank + 2 && is_only_place(value, e, rank + 1))
+        *missing = rank;
+    if (joined->entry < 0 ? rank < 3 || value->rank != rank || e->n_args != rank : value->rank - rank != 1 + (*missing >= 0))
         return NULL;
-    return find_order(def, op, value, *joined, -1, axes) ? value : NULL;
+    return find_order(def, op, value, *joined, *missing, axes) ? value : NULL;
 }
 
 /* Whether all but rows are in the order of before. */
@@ -251,25 +302,28 @@ static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, c
 
 static bool permutes(const Def *def, const DefOp *op, const Permuted *list, PermutedTensor *found)
 {
-    int axes[MOST_RANK], joined, missing;
-    DefValue *value = source_of(def, op, axes, &joined, &missing);
+    int axes[MOST_RANK], missing;
+    Joined j;
+    DefValue *value = source_of(def, op, axes, &j, &missing);
 
     if (!value)
         return false;
     bool output = op->result->is_output;
     const DefValue *tensor = output ? op->result : value, *seen = output ? value : op->result;
-    if (!(output ? output_fits(def, op, seen, axes, joined) : input_fits(def, op, tensor, axes)) ||
+    if (!(output ? output_fits(def, op, seen, axes, j.entry) : input_fits(def, op, tensor, axes)) ||
         def_is_named(def, seen->name) || is_seen_already(list, seen->name))
         return false;
-    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .joined = joined,
+    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .joined = j.entry, .with = j.with,
                               .missing = missing, .output = output, .dtype = tensor->dtype};
     for (int d = 0; d < seen->rank; d++)
-        if (output && d != joined)
+        if (output && d != j.entry)
             found->axes[axes[d]] = d;
-        else if (output)
-            found->names[0] = seen->dims[d].name, found->names[1] = seen->dims[seen->rank - 1].name;
-        else
+        else if (!output)
             found->axes[d] = axes[d];
+    for (int side = 0; j.entry >= 0 && side < 2; side++)
+        found->sides[side] = seen->dims[side == 0 ? j.entry : j.with];
+    if (j.with == seen->rank - 1)
+        found->names[0] = found->sides[0].name, found->names[1] = found->sides[1].name;
     return true;
 }
 
@@ -313,6 +367,14 @@ static Expr *size_along(Arena *arena, const PermutedTensor *p, const Stmt *tenso
     return d == p->missing ? expr_int(arena, 1) : expr_copy(arena, tensor->shape[p->missing >= 0 && d > p->missing ? d - 1 : d]);
 }
 
+static Expr *written_size(Arena *arena, DefDim dim)
+{
+    int64_t n = 0;
+
+    aff_is_const(dim.size, &n);
+    return dim.name ? expr_name(arena, dim.name) : expr_int(arena, n);
+}
+
 /* Declarations, too, of what is seen. */
 static void declare_seen(Remade *r, const Permuted *list)
 {
@@ -330,7 +392,7 @@ static void declare_seen(Remade *r, const Permuted *list)
         for (int d = 0; d < p->rank - (p->joined >= 0); d++)
             seen->shape[p->axes[d]] = size_along(r->arena, p, s, d);
         for (int side = 0; p->joined >= 0 && side < 2; side++)
-            seen->shape[side == 0 ? p->joined : p->rank - 1] = expr_name(r->arena, p->names[side]);
+            seen->shape[side == 0 ? p->joined : p->with] = written_size(r->arena, p->sides[side]);
         r->unit->body.data[i] = seen;
     }
 }
@@ -364,12 +426,20 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
     return list->len > 0 ? seen : unpermuted(arena, def, false, list);
 }
 
+/* A Copy of an entry beside others, or below or behind them, `heads = group * rows + row`. */
+static bool joins(const Stmt *s)
+{
+    const Coord *c = s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL && s->n_coords == 1 ? &s->coords[0] : NULL;
+
+    return c && (!c->name || (s->as && c->value->kind == EXPR_BINARY && c->value->a->kind == EXPR_BINARY && c->value->a->op == EO_MUL));
+}
+
 static bool joins_in(const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
 
-        if ((s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL && s->n_coords == 1 && !s->coords[0].name) || joins_in(&s->body) ||
+        if (joins(s) || joins_in(&s->body) ||
             joins_in(&s->orelse))
             return true;
     }
@@ -399,13 +469,13 @@ static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor
 {
     copy->has_shape = true;
     copy->shape = arena_array(arena, Expr *, p->rank);
-    if (p->joined >= 0) {
+    if (p->joined >= 0 && p->with == p->rank - 1) {
         copy->coords = arena_array(arena, Coord, 1);
         copy->coords[0] = (Coord){.value = expr_name(arena, p->names[0])};
         copy->n_coords = 1;
     }
     for (int d = 0; d < p->rank - (p->joined >= 0); d++)
-        if (p->joined >= 0 && p->axes[d] == p->rank - 1)
+        if (p->joined >= 0 && p->axes[d] == p->rank - 1 && p->with == p->rank - 1)
             copy->shape[copy->n_shape++] = expr_name(arena, p->names[1]);
         else if (p->axes[d] >= p->rank - 2)
             copy->shape[copy->n_shape++] = size_along(arena, p, tensor, d);
@@ -415,7 +485,7 @@ static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor
 static const char *rows_of_tiles(const Unit *unit, const PermutedTensor *p)
 {
     const Stmt *seen = unit_tensor(unit, p->seen);
-    const Expr *rows = p->output && p->missing == p->rank - 2 && seen ? seen->shape[p->missing] : NULL;
+    const Expr *rows = p->output && p->joined < 0 && p->missing == p->rank - 2 && seen ? seen->shape[p->missing] : NULL;
     bool spread = false;
 
     for (int i = 0; i < unit->body.len; i++)
@@ -435,6 +505,23 @@ static void place_row(Arena *arena, const PermutedTensor *p, const Stmt *tensor,
     copy->n_coords = 1;
 }
 
+/* Those of an entry begin behind those of the entries before it. */
+static void place_joined(Arena *arena, const PermutedTensor *p, Stmt *copy)
+{
+    bool rows = p->with == p->rank - 2;
+    Expr *at = rows ? expr_name(arena, "row") : p->names[1] ? expr_name(arena, p->names[1]) : expr_int(arena, 0);
+
+    if (rows)
+        copy->shape[0] = expr_copy(arena, p->by);
+    if (flow_is_one(p->sides[0]))
+        return;
+    if (p->names[0])
+        at = expr_binary(arena, EO_ADD, expr_binary(arena, EO_MUL, expr_name(arena, p->names[0]), expr_copy(arena, p->by)), at);
+    copy->coords = arena_array(arena, Coord, 1);
+    copy->coords[0] = (Coord){.name = p->together, .value = at};
+    copy->n_coords = 1;
+}
+
 static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const Permuted *list)
 {
     for (int i = 0; i < block->len; i++) {
@@ -444,7 +531,9 @@ static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const 
 
         if (p) {
             name_sides(arena, p, unit_tensor(unit, p->tensor), s);
-            if (p->missing >= 0 && p->names[0])
+            if (p->together)
+                place_joined(arena, p, s);
+            else if (p->missing >= 0 && p->names[0])
                 place_row(arena, p, unit_tensor(unit, p->tensor), s);
             if (in && !s->as)
                 s->as = p->seen;
@@ -466,27 +555,75 @@ static void put_back_tensor(Arena *arena, Stmt *s, const PermutedTensor *p)
     for (int d = 0; d < p->rank - (p->joined >= 0); d++)
         if (d != p->missing)
             shape[s->n_shape++] = s->shape[p->axes[d]];
-    if (p->joined >= 0)
-        shape[p->rank - 2] = expr_binary(arena, EO_MUL, s->shape[p->joined], s->shape[p->rank - 1]);
+    if (p->joined >= 0 && p->with == p->rank - 1)
+        shape[p->rank - 2] = expr_binary(arena, EO_MUL, s->shape[p->joined], s->shape[p->with]);
+    if (p->together)
+        shape[p->with - 1] = expr_name(arena, p->together);
     s->name = p->tensor;
     s->shape = shape;
 }
 
-/* An Index over the dimension in front of the columns, which says where the block is; its name. */
-static const char *declare_place(Arena *arena, const Def *def, Unit *unit, const char *over)
+static void put_before_grid(Arena *arena, Unit *unit, Stmt *s)
 {
-    Stmt *index = stmt_new(arena, STMT_INDEX);
     int at = 0;
 
-    index->name = sketch_fresh(arena, def, unit, arena_printf(arena, "%s_at", over));
-    index->over = over;
     while (at < unit->body.len && unit->body.data[at]->kind != STMT_GRID)
         at++;
-    vec_push(arena, &unit->body, index);
+    vec_push(arena, &unit->body, s);
     for (int i = unit->body.len - 1; i > at; i--)
         unit->body.data[i] = unit->body.data[i - 1];
-    unit->body.data[at] = index;
+    unit->body.data[at] = s;
+}
+
+/* An Index over a dimension, which says where the block is; its name. */
+static const char *declare_place(Arena *arena, const Def *def, Unit *unit, const char *over)
+{
+    const char *wanted = arena_printf(arena, "%s_at", over);
+    const Stmt *there = block_find(&unit->body, STMT_INDEX, wanted);
+    if (there && !def_is_named(def, wanted) && strcmp(there->over, over) == 0)
+        return wanted;
+    Stmt *index = stmt_new(arena, STMT_INDEX);
+
+    index->name = sketch_fresh(arena, def, unit, wanted);
+    index->over = over;
+    put_before_grid(arena, unit, index);
     return index->name;
+}
+
+/* A name for as many as all entries have. */
+static const char *declare_all(Arena *arena, const Def *def, Unit *unit, Expr *entries, Expr *by)
+{
+    Stmt *assign = stmt_new(arena, STMT_ASSIGN);
+    Expr *all = expr_binary(arena, EO_MUL, expr_copy(arena, entries), expr_copy(arena, by));
+
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_ASSIGN && expr_equal(unit->body.data[i]->value, all))
+            return unit->body.data[i]->name;
+    assign->name = sketch_fresh(arena, def, unit, by->kind == EXPR_NAME ? arena_printf(arena, "all_%s", by->name) : "all");
+    assign->value = all;
+    put_before_grid(arena, unit, assign);
+    return assign->name;
+}
+
+/* What the Copy says of dimensions that lie in one of the tensor: leading ones of one entry have no place. */
+static void name_joined(Arena *arena, const Def *def, Unit *unit, PermutedTensor *p)
+{
+    const Stmt *seen = unit_tensor(unit, p->seen);
+
+    if (!seen)
+        return;
+    p->by = seen->shape[p->with];
+    if (flow_is_one(p->sides[0]) && p->by->kind == EXPR_NAME) {
+        p->together = p->by->name;
+        return;
+    }
+    p->together = declare_all(arena, def, unit, seen->shape[p->joined], p->by);
+    for (int side = 0; side < 2; side++) {
+        const Expr *size = seen->shape[side == 0 ? p->joined : p->with];
+        bool has_place = size->kind == EXPR_NAME && (side == 0 || p->with < p->rank - 2);
+
+        p->names[side] = has_place ? declare_place(arena, def, unit, size->name) : NULL;
+    }
 }
 
 /* A tensor of this Kernel, with the names that its Copy takes where tiles have more rows than it. */
@@ -496,6 +633,8 @@ static PermutedTensor in_kernel(Arena *arena, const Def *def, Unit *unit, const 
 
     if (p->missing >= 0 && (here.names[0] = rows_of_tiles(unit, p)))
         here.names[1] = declare_place(arena, def, unit, unit_tensor(unit, p->seen)->shape[p->axes[p->rank - 3]]->name);
+    if (p->joined >= 0 && p->with < p->rank - 1)
+        name_joined(arena, def, unit, &here);
     return here;
 }
 

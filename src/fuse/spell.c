@@ -346,10 +346,11 @@ static DefValue *function_of(const DefValue *x)
     return one && x->op->args[0].value && !x->op->args[0].transposed && x->op->args[0].value->rank == x->rank ? x->op->args[0].value : NULL;
 }
 
-/* A column that is an output without its dimension of one: it is stored as it is (permute.c). */
+/* An output that is a column without its dimension of one, or what is computed with dimensions joined: it is stored as it is
+ * (permute.c). */
 static bool is_stored(const Speller *s, const DefValue *x)
 {
-    return s->op->op == OP_RESHAPE && s->op->result->is_output && flow_is_vector(x);
+    return s->op->op == OP_RESHAPE && s->op->result->is_output && (flow_is_vector(x) || (x->op && x->op->op != OP_DEFINE && !flow_is_made_by_element(x)));
 }
 
 /* Places that lie within X, as those of what is rearranged do. */

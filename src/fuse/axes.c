@@ -299,6 +299,22 @@ static bool check_output(Flow *flow, const DefValue *first, const DefValue *outp
     return !differ;
 }
 
+/* Whether a number a row is stored beside rows that nothing multiplies or sums: blocks that have part of the columns would all store
+ * it, blocks that have whole rows do so once. */
+static bool has_numbers_of_rows(const Flow *flow, DefDim last)
+{
+    bool any = false;
+
+    for (int i = 0; i < flow->def->outputs.len; i++) {
+        const ValueFacts *facts = &flow->facts[flow->def->outputs.data[i]->id];
+
+        if (facts->gemm || facts->columns)
+            return false;
+        any |= flow_is_one(flow_cols(flow, flow->def->outputs.data[i]));
+    }
+    return any && !flow_is_one(last);
+}
+
 static AxisKind last_kind(const Walk *w)
 {
     if (w->deep && w->flow->repeat && !w->chained && !w->reduced && is_at_most(w->last, MOST_REPEATED))
@@ -307,6 +323,8 @@ static AxisKind last_kind(const Walk *w)
         return AXIS_WHOLE;
     if (w->chained || w->reduced)
         return flow_is_small(w->flow, w->last) ? AXIS_WHOLE : AXIS_STREAM;
+    if (has_numbers_of_rows(w->flow, w->last) && flow_is_small(w->flow, w->last))
+        return AXIS_WHOLE;
     return AXIS_COLS;
 }
 

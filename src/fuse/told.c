@@ -8,7 +8,7 @@
  *   Copy Kc (kv_len, D) as K in coordinate [pages = Table[batch, row div page], page = row % page]
  *
  * A coordinate is made of the row's place (`row` here, whatever the definition calls it), of integers that are the
- * same for the whole tile, and of elements of inputs that hold integers. Columns are those of the tensor.
+ * same for the whole tile, and of elements of inputs that hold integers, by arithmetic, or the smaller or the larger of such. Columns are those of the tensor.
  */
 #include "fuse/view.h"
 
@@ -74,6 +74,12 @@ static bool is_table(const DefOp *op, const Expr *e)
     return false;
 }
 
+/* The smaller or the larger of integers, as of an entry that a list leaves open by -1. */
+static bool is_bound(const Expr *e)
+{
+    return e->kind == EXPR_CALL && (text_equal_nocase(e->name, "min") || text_equal_nocase(e->name, "max"));
+}
+
 /* The expression in the sketch's words; NULL: it is not made of what there is there. */
 static Expr *told(Finder *f, const DefOp *op, const Expr *e)
 {
@@ -87,7 +93,7 @@ static Expr *told(Finder *f, const DefOp *op, const Expr *e)
             return expr_copy(f->arena, e);
     if (e->kind != EXPR_INDEX && (same = view_block_integer(f, e)))
         return flow_written(f->arena, f->syms, same);
-    if (!joins && (e->kind != EXPR_INDEX || !is_table(op, e)))
+    if (!joins && !is_bound(e) && (e->kind != EXPR_INDEX || !is_table(op, e)))
         return NULL;
     Expr *copy = expr_copy(f->arena, e);
     bool fails = joins && (!(copy->a = told(f, op, e->a)) || !(copy->b = told(f, op, e->b)));

@@ -136,7 +136,8 @@ bool view_find_told(Finder *f, const DefOp *op, const Expr *e)
         } else if (!(v->at[d] = told(f, op, e->args[d])) || (!expr_mentions(v->at[d], "row") && !view_find_entry(f, d, e->args[d]))) {
             return false;
         }
-        rows |= v->at[d] && expr_mentions(v->at[d], "row") && !expr_is_name(v->at[d], "row"); /* not only in another order */
+        bool all = v->tensor->dims[d].size == v->seen->dims[v->seen->rank - 2].size;
+        rows |= v->at[d] && expr_mentions(v->at[d], "row") && !(all && expr_is_name(v->at[d], "row")); /* not only in another order */
     }
     v->told = true;
     return rows;

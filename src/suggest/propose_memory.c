@@ -658,17 +658,45 @@ bool propose_rank(Suggester *s)
 
 /* ---- layouts, masks, types --------------------------------------------------------------------------------------- */
 
-bool propose_reshape(Suggester *s)
+/* In a block, a Reshape of the tile behind a statement; NULL: there is none. */
+static const Stmt *later_reshape(const Block *block, const Stmt *behind, const char *tile)
 {
-    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
-        const Expr *e = s->stmt->args[i];
+    for (int i = 0; tile && i < block->len; i++) {
+        const Stmt *s = block->data[i];
 
-        if (e->kind == EXPR_NAME &&
-            suggest_edit(s, suggest_before(s, s->stmt),
-                         line(s, s->stmt, arena_printf(s->arena, "Reshape %s from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)", e->name)),
-                         "so that both lie alike"))
+        if (s->kind == STMT_RESHAPE && s->span.start > behind->span.start && strcmp(s->name, tile) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* Before the statement, where the operand or what is made of it is reshaped later in place of there. */
+static bool try_reshape(Suggester *s, const char *operand)
+{
+    static const char label[] = "so that both lie alike";
+    const Block *block = s->depth > 1 ? &s->path[s->depth - 2]->body : &s->unit->body;
+    const Expr *dest = compute_result(s->stmt);
+    const Stmt *later = later_reshape(block, s->stmt, dest ? expr_base_name(dest) : NULL), *own = later_reshape(block, s->stmt, operand);
+    const char *text = line(s, s->stmt, arena_printf(s->arena, "Reshape %s from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)", operand));
+    Fix edits[2] = {{suggest_before(s, s->stmt), text, NULL}, {{0, 0}, "", NULL}};
+
+    for (int i = 0; i < 2; i++) {
+        const Stmt *moved = i ? own : later;
+
+        if (!moved || (i && own == later))
+            continue;
+        edits[1].span = suggest_line(s, moved->span);
+        if (suggest_edits(s, edits, 2, label))
             return true;
     }
+    return suggest_edit(s, edits[0].span, text, label);
+}
+
+bool propose_reshape(Suggester *s)
+{
+    for (int i = 0; s->unit && s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++)
+        if (s->stmt->args[i]->kind == EXPR_NAME && try_reshape(s, s->stmt->args[i]->name))
+            return true;
     return false;
 }
 

@@ -15,9 +15,11 @@
 typedef struct Masking {
     Vary *v;
     Cuts *cuts;
+    VEC(Cut) along; /* these, and the same dimensions cut by other counters, as rows and columns of self-attention are */
     const char *tile;
     const Cut *row, *col; /* along which dimensions it lies; NULL: it is not known */
     const Stmt *at;       /* the statement that reads it */
+    bool turned;          /* of two positions along the dimension of both, the first is the columns' */
     bool lost;            /* a place has no coordinate here */
 } Masking;
 
@@ -44,6 +46,28 @@ static const Cut *find_cut(const Masking *m, const char *dim)
     return NULL;
 }
 
+static bool lies_along(const Cut *cut, const char *dim)
+{
+    return cut && strcmp(cut->dim, dim) == 0;
+}
+
+/* Of positions along one dimension the first is that of the rows, the second of the columns; a single one is either. */
+typedef enum Side { EITHER, ROWS, COLUMNS } Side;
+
+static Side side_of(const Masking *m, const Stmt *index)
+{
+    const Block *body = &m->v->definition->body;
+    int before = 0, all = 0;
+
+    for (int i = 0; i < body->len; i++) {
+        bool same = body->data[i]->kind == STMT_INDEX && strcmp(body->data[i]->over, index->over) == 0;
+
+        all += same;
+        before += same && body->data[i]->span.start < index->span.start;
+    }
+    return all < 2 ? EITHER : (before > 0) == m->turned ? ROWS : COLUMNS;
+}
+
 /* A position of the definition's, where the elements of the tile lie. */
 static Expr *placed(void *user, const char *name)
 {
@@ -57,9 +81,9 @@ static Expr *placed(void *user, const char *name)
         const Cut *lead = find_cut(m, name);
         return lead && lead->coord && (!lead->size || strcmp(lead->size, "1") == 0) ? formula_expr(m->v->s, lead->coord) : NULL;
     }
-    if (index ? m->row && strcmp(m->row->dim, index->over) == 0 : *name == 'r' && m->row)
+    if (index ? side_of(m, index) != COLUMNS && lies_along(m->row, index->over) : *name == 'r' && m->row)
         text = place(m, m->row, "row");
-    else if (index ? m->col && strcmp(m->col->dim, index->over) == 0 : *name == 'c' && m->col)
+    else if (index ? side_of(m, index) != ROWS && lies_along(m->col, index->over) : *name == 'c' && m->col)
         text = place(m, m->col, "col");
     else if (cut && cut->coord && (!cut->size || strcmp(cut->size, "1") == 0))
         text = cut->coord; /* of the block */
@@ -177,7 +201,48 @@ typedef bool TryHere(Masking *m);
 
 static bool try_conditions(Masking *m)
 {
-    return try_masks_of(m, &m->v->definition->body);
+    bool square = m->row && m->col && strcmp(m->row->dim, m->col->dim) == 0, found = false;
+
+    for (int turned = 0; turned <= square && !found; turned++) {
+        m->turned = turned == 1;
+        found = try_masks_of(m, &m->v->definition->body);
+    }
+    return found;
+}
+
+static bool has_cut(const Masking *m, const Cut *cut)
+{
+    for (int i = 0; i < m->along.len; i++) {
+        const Cut *c = &m->along.data[i];
+
+        if (c->coord && c->size && strcmp(c->dim, cut->dim) == 0 && strcmp(c->coord, cut->coord) == 0 && strcmp(c->size, cut->size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How a Copy cuts its tensor's last dimensions, as its coordinates name them. */
+static void add_cuts(Masking *m, const Stmt *copy)
+{
+    Suggester *s = m->v->s;
+    const Stmt *tensor = copy->kind == STMT_COPY && copy->has_shape ? cuts_tensor(m->cuts, copy_tensor(copy)) : NULL;
+    int lead = tensor ? tensor->n_shape - copy->n_shape : -1;
+
+    for (int i = 0; lead >= 0 && i < copy->n_coords; i++)
+        for (int d = lead; copy->coords[i].name && copy->coords[i].value && d < tensor->n_shape; d++) {
+            Cut cut = {.dim = copy->coords[i].name, .size = suggest_expr(s, copy->shape[d - lead]), .coord = suggest_expr(s, copy->coords[i].value)};
+
+            if (expr_is_name(tensor->shape[d], cut.dim) && strcmp(cut.size, "1") != 0 && !has_cut(m, &cut))
+                vec_push(s->arena, &m->along, cut);
+        }
+}
+
+static void find_along(Masking *m)
+{
+    for (int i = 0; i < m->cuts->list.len; i++)
+        vec_push(m->v->s->arena, &m->along, m->cuts->list.data[i]);
+    for (int i = 0; i < m->v->all.len; i++)
+        add_cuts(m, m->v->all.data[i]);
 }
 
 /* Along each pair of dimensions that are cut into tiles of its sizes; of a sketch, whose tiles have none, along any. */
@@ -190,9 +255,9 @@ static bool try_along(Masking *m, TryHere *try)
     m->row = m->col = NULL;
     if (!cuts->allocated.len)
         return try(m);
-    for (int i = -1; rows && i < cuts->list.len; i++)
-        for (int k = -1; k < cuts->list.len; k++) {
-            const Cut *row = i < 0 ? NULL : &cuts->list.data[i], *col = k < 0 ? NULL : &cuts->list.data[k];
+    for (int i = -1; rows && i < m->along.len; i++)
+        for (int k = -1; k < m->along.len; k++) {
+            const Cut *row = i < 0 ? NULL : &m->along.data[i], *col = k < 0 ? NULL : &m->along.data[k];
             bool fits = (!row || (row->coord && row->size && strcmp(row->size, rows) == 0)) && (!col || (col->coord && col->size && strcmp(col->size, cols) == 0));
 
             m->row = row;
@@ -220,6 +285,7 @@ static bool try_tiles(Vary *v, TryHere *try)
     Cuts cuts = cuts_of(v->s);
     v->s->stmt = said;
     m.cuts = &cuts;
+    find_along(&m);
     for (int i = 0; i < v->tiles.len; i++)
         for (int k = v->all.len - 1; k >= 0; k--) {
             m.tile = v->tiles.data[i];
@@ -253,6 +319,7 @@ bool propose_masked_as_defined(Suggester *s)
     Vary v = vary_kernel(s, s->unit);
     Cuts cuts = cuts_of(s);
     Masking m = {.v = &v, .cuts = &cuts, .tile = tile, .at = s->stmt};
+    find_along(&m);
     s->tries = MOST_TRIES;
     s->strict = true;
     found = try_along(&m, try_conditions);
@@ -271,6 +338,7 @@ bool propose_defined_tile(Suggester *s)
     Vary v = vary_kernel(s, s->unit);
     Cuts cuts = cuts_of(s);
     Masking m = {.v = &v, .cuts = &cuts, .tile = suggest_quoted(s, s->diag->span), .at = s->stmt};
+    find_along(&m);
     if (!allocated(&v, m.tile))
         return false;
     s->strict = true;

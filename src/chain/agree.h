@@ -25,5 +25,7 @@ Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *fi
 /* Whether the Kernels of another text, with the same definition, give what it says there; false as well where they cannot be
  * executed, or so many texts were tried that a check would take too long. */
 bool witness_agrees(Witness *w, const Source *source);
+/* Whether the program that was found to differ does so in this output. */
+bool witness_differs(const Witness *w, const char *output);
 
 #endif

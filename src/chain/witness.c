@@ -21,6 +21,7 @@ struct Witness {
     Small on;
     double **want;   /* by output */
     double *allowed; /* likewise, the error of an element: not sharply, since what agrees is compared again */
+    bool *differs;   /* likewise, whether the program itself gives something else */
     int output;        /* that was found to differ, ... */
     double of_largest; /* ... where it may by this much of the largest element */
     double left;     /* work */
@@ -132,6 +133,13 @@ static void shrink(Witness *w)
             less = floor(0.6 * less);
 }
 
+/* With the tensors that the program itself has written. */
+static void note_differing(Witness *w)
+{
+    for (int i = 0; i < w->on.chain->def->outputs.len; i++)
+        w->differs[i] = !output_matches(w, w->on.outputs[i], i);
+}
+
 Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *finding, int tiles)
 {
     Witness *w = arena_new_of(on->arena, Witness);
@@ -140,9 +148,21 @@ Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *fi
     *w = (Witness){.chain = chain, .tiles = tiles, .on = *on, .output = finding->output, .of_largest = finding->allowed};
     w->want = arena_array(on->arena, double *, n);
     w->allowed = arena_array(on->arena, double, n);
+    w->differs = arena_array(on->arena, bool, n);
     shrink(w);
     w->left = fmax(ALL_WORK, FEWEST_TRIES * w->on.work);
-    return want_all(w) ? w : NULL;
+    if (!want_all(w))
+        return NULL;
+    note_differing(w);
+    return w;
+}
+
+bool witness_differs(const Witness *w, const char *output)
+{
+    for (int i = 0; i < w->on.chain->def->outputs.len; i++)
+        if (strcmp(w->on.outputs[i]->name, output) == 0)
+            return w->differs[i];
+    return false;
 }
 
 /* ---- tries ---------------------------------------------------------------------------------- */

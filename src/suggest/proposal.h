@@ -6,6 +6,8 @@
 
 enum { SUGGEST_MAX_DEPTH = 64 };
 
+typedef struct Spared Spared; /* spared.c */
+
 typedef struct Suggester {
     Chain *chain;
     Arena *arena;
@@ -18,6 +20,8 @@ typedef struct Suggester {
     Witness *witness; /* where Kernels give something else than their definition, about which the diagnostic is; NULL: it is not */
     Witness *tried;   /* of an edit that was executed and did not agree: others are sooner seen not to where it did not, ... */
     Arena *kept;      /* ... with all that it stands on; NULL: there is none yet */
+    bool spares;           /* what outputs show to be right is not changed, ... */
+    const Spared *spared;  /* ... which is this; NULL: it was not looked for yet */
     bool strict;      /* only what was executed, and agrees, is suggested */
     int tries;
     int left; /* diagnostics, with the last edit that was tried */
@@ -72,6 +76,10 @@ typedef struct Maker {
     const Stmt *last; /* NULL: none */
 } Maker;
 void suggest_maker(void *maker, const Stmt *s);
+
+/* Whether outputs that are right show a Kernel, or all statements within a place, to be so (spared.c). */
+bool spared_unit(Suggester *s, const Unit *unit);
+bool spared_place(Suggester *s, Span span);
 
 /* Calls f for each statement of the unit, those of blocks within included. */
 void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void *user);
@@ -137,6 +145,8 @@ Proposal propose_own_state, propose_own_accumulator, propose_summed, propose_own
 Proposal propose_taken, propose_made, propose_missing_mask, propose_masked_as_defined, propose_defined_tile, propose_other_column, propose_lacking_op, propose_lacking_at_store, propose_lacking_stmt, propose_exchanged_operands;
 /* propose_changed.c */
 Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_operation, propose_defined_number, propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less, propose_other_beginning;
+/* propose_undivided.c */
+Proposal propose_undivided;
 /* propose_coords.c */
 Proposal propose_lacking_coordinates, propose_lacking_coordinate;
 /* propose_made.c, propose_untaken.c */

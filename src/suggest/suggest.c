@@ -96,7 +96,7 @@ static const Row TABLE[] = {
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
-    {TW0523, {propose_else_zero, propose_twin, propose_other_beginning, propose_unused_result, propose_unread_input, propose_whole_counts, propose_missing_pass, propose_last_tile, propose_defined_number, propose_lacking_coordinates, propose_lacking_op, propose_agreement, propose_lacking_at_store, propose_missing_mask, propose_likely_exprs, propose_more_turns, propose_missing_stmt, propose_changed_stmt, propose_exchanged_operands, propose_lost_pass, propose_lacking_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
+    {TW0523, {propose_else_zero, propose_twin, propose_other_beginning, propose_unused_result, propose_unread_input, propose_whole_counts, propose_missing_pass, propose_last_tile, propose_defined_number, propose_lacking_coordinates, propose_lacking_op, propose_agreement, propose_lacking_at_store, propose_undivided, propose_missing_mask, propose_likely_exprs, propose_more_turns, propose_missing_stmt, propose_changed_stmt, propose_exchanged_operands, propose_lost_pass, propose_lacking_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_made, propose_cut_in_grid, propose_nearest, propose_copied_dimension, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
@@ -399,7 +399,7 @@ bool suggest_helps(Suggester *s, Span span, const char *text)
     const char *whole;
     bool good;
 
-    if (s->tries <= 0 || span.start < 0 || span.end < span.start || (size_t)span.end > s->source->len)
+    if (s->tries <= 0 || span.start < 0 || span.end < span.start || (size_t)span.end > s->source->len || spared_place(s, span))
         return false;
     own = arena_new(arena_heap(s->chain->arena));
     whole = edited_alike(s, own, span, text);
@@ -1005,7 +1005,12 @@ void suggest_of(Chain *chain, const Source *source, const Program *program, Sugg
 
     for (int i = 0; chain->edits && source->len <= LONGEST_SOURCE && i < chain->diags->list.len; i++) {
         s.diag = &chain->diags->list.data[i];
-        if (s.diag->code == code && s.diag->source == source)
+        if (s.diag->code != code || s.diag->source != source)
+            continue;
+        s.spares = true;
+        suggest_best(&s, TRIES_FOR_ALL);
+        s.spares = false;
+        if (!s.diag->fix.text && s.spared)
             suggest_best(&s, TRIES_FOR_ALL);
     }
     if (chain->edits) {

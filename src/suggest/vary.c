@@ -169,7 +169,7 @@ bool vary_each(Suggester *s, VaryKernel *f)
         const Unit *unit = i < 0 ? own : s->program->units.data[i];
         Vary v;
 
-        if (unit->kind != UNIT_KERNEL || (i >= 0 && unit == own))
+        if (unit->kind != UNIT_KERNEL || (i >= 0 && unit == own) || spared_unit(s, unit))
             continue;
         s->unit = unit;
         v = vary_kernel(s, unit);

@@ -197,16 +197,20 @@ Stmt *parse_allocate(Parser *p, Stmt *s, Block *out)
 
 typedef VEC(Coord) Coords;
 
-/* coordinate = [NAME "="] item */
+/* coordinate = [(NAME | NUMBER) "="] item; the number is the size of a dimension that has no name (numbers.c) */
 static Coord parse_coordinate(Parser *p)
 {
     Coord coord = {0};
+    bool sized = p->tok.kind == TOK_INT && peek(p).kind == TOK_ASSIGN;
 
     coord.span = token_span(p);
-    if (p->tok.kind == TOK_NAME && peek(p).kind == TOK_ASSIGN) {
-        coord.name = take_name(p, NULL);
+    if (sized) {
+        coord.name = arena_printf(p->arena, "%llu", (unsigned long long)p->tok.i);
         advance(p);
-    }
+    } else if (p->tok.kind == TOK_NAME && peek(p).kind == TOK_ASSIGN)
+        coord.name = take_name(p, NULL);
+    if (coord.name)
+        advance(p);
     coord.value = parse_item(p);
     coord.span.end = p->prev_end;
     return coord;

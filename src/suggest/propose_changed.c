@@ -378,8 +378,9 @@ static bool try_inputs(Vary *v)
 
 /* ---- another operation, result or operand ---------------------------------------------------------------- */
 
+/* Up to the first zero behind the first, which OP_ADD is. */
 static const OpId SIBLINGS[][6] = {
-    {OP_ADD, OP_SUBTRACT, OP_MULTIPLY, OP_DIVIDE}, {OP_MAX, OP_MIN, OP_ADD}, {OP_EXP, OP_EXP2, OP_EXPM1}, {OP_LOG, OP_LOG2, OP_LOG1P}, {OP_ROW_SUM, OP_ROW_MAX, OP_ROW_MIN, OP_ROW_MEAN},
+    {OP_ADD, OP_SUBTRACT, OP_MULTIPLY, OP_DIVIDE}, {OP_ADD, OP_MAX, OP_MIN}, {OP_EXP, OP_EXP2, OP_EXPM1}, {OP_LOG, OP_LOG2, OP_LOG1P}, {OP_ROW_SUM, OP_ROW_MAX, OP_ROW_MIN, OP_ROW_MEAN},
     {OP_COL_SUM, OP_COL_MAX}, {OP_SQRT, OP_RSQRT, OP_RECIPROCAL, OP_SQUARE}, {OP_SILU, OP_SIGMOID, OP_GELU, OP_RELU, OP_TANH, OP_ERF}, {OP_FLOOR, OP_CEIL, OP_ROUND},
     {OP_LESS, OP_LESS_EQUAL, OP_GREATER, OP_GREATER_EQUAL}, {OP_EQUAL, OP_NOT_EQUAL}, {OP_SIN, OP_COS},
 };
@@ -700,6 +701,47 @@ static bool try_two_loops(Vary *v)
 
 /* ---- elsewhere ----------------------------------------------------------------------------------------- */
 
+/* What a statement gives a value to, a branch or a loop within it as well. */
+static bool gives(const Stmt *s, const char *name)
+{
+    const char *made = s->kind == STMT_COPY ? copy_tile(s) : s->kind == STMT_RESHAPE ? s->name : vary_result(s);
+    bool found = made && strcmp(made, name) == 0;
+
+    for (int i = 0; s->kind == STMT_COMPUTE && i < s->n_args && !s->dest; i++) /* in place */
+        found |= expr_mentions(s->args[i], name);
+    for (int i = 0; i < s->n_with; i++)
+        found |= expr_mentions(s->with[i], name);
+    for (int i = 0; i < s->body.len; i++)
+        found |= gives(s->body.data[i], name);
+    for (int i = 0; i < s->orelse.len; i++)
+        found |= gives(s->orelse.data[i], name);
+    return found;
+}
+
+static bool stores(const Stmt *s, const char *name)
+{
+    bool found = (s->kind == STMT_COPY && strcmp(copy_tile(s), name) == 0) || (s->kind == STMT_RESHAPE && strcmp(s->name, name) == 0);
+
+    for (int i = 0; i < s->body.len; i++)
+        found |= stores(s->body.data[i], name);
+    for (int i = 0; i < s->orelse.len; i++)
+        found |= stores(s->orelse.data[i], name);
+    return found;
+}
+
+/* Whether it is not the same which of two Computes of a block is first, of one that begins with the other's result. */
+static bool meet(const Stmt *s, const Stmt *other)
+{
+    const char *made = vary_result(s);
+    bool found = !made || vary_takes(other, made) || gives(other, made) || stores(other, made);
+
+    for (int i = 0; i < s->n_args; i++) {
+        const char *name = expr_base_name(s->args[i]);
+        found |= name && gives(other, name);
+    }
+    return found || s->where || s->n_with;
+}
+
 /* Its line in another place of its block, or behind the loop that it ends in, or before it. */
 static bool try_moved_to(Vary *v, const Stmt *s, int at)
 {
@@ -732,9 +774,12 @@ static bool try_places(Vary *v, const Block *block, const Stmt *loop)
         const Stmt *s = block->data[i];
         bool moves = s->kind == STMT_COMPUTE && !s->listed;
 
-        for (int k = block->len - 1; moves && k >= 0; k--)
-            if ((k > i + 1 || k < i) && try_moved_to(v, s, suggest_before(v->s, block->data[k]).start))
+        for (int k = block->len - 1; moves && k >= 0; k--) { /* in front of the k-th, where that is another thing than one nearer */
+            bool elsewhere = k > i + 1 ? meet(s, block->data[k - 1]) : k < i && meet(s, block->data[k]);
+
+            if (elsewhere && try_moved_to(v, s, suggest_before(v->s, block->data[k]).start))
                 return true;
+        }
         if (moves && loop && (try_moved_to(v, s, suggest_before(v->s, loop).start) || (suggest_end(v->s, loop) >= 0 && try_moved_to(v, s, suggest_end(v->s, loop) + 1))))
             return true;
         for (int k = 0; s->kind == STMT_FOR && k < s->body.len; k++)

@@ -147,6 +147,8 @@ Proposal propose_taken, propose_made, propose_missing_mask, propose_masked_as_de
 Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_operation, propose_defined_number, propose_missing_stmt, propose_changed_stmt, propose_other_operand, propose_moved_stmt, propose_one_less, propose_other_beginning;
 /* propose_undivided.c */
 Proposal propose_undivided;
+/* propose_alike.c */
+Proposal propose_alike;
 /* propose_by_hand.c */
 Proposal propose_by_hand;
 /* propose_coords.c */

@@ -1,0 +1,181 @@
+/* propose_alike.c: Kernels that give something else than the Operator beside them for one thing that they say in several places, as
+ * of keys and of values. Each change is made in all of these, and executed beside the definition before it is suggested (vary.h).
+ *
+ *   Copy KC as K in coordinate [pages = Table[j, b]]       Copy KC as K in coordinate [pages = Table[b, j]]
+ *   Copy VC as V in coordinate [pages = Table[j, b]]       Copy VC as V in coordinate [pages = Table[b, j]]
+ *
+ *   n = Len[h]                                             n = Len[b]
+ *
+ *   ... [pages = j, heads = h]                             ... [pages = Table[b, j], heads = h]      of what nothing reads
+ *
+ * An element has a coordinate for each dimension of its tensor; which one, other Copies say, that name the dimension. */
+#include "suggest/vary.h"
+
+static const char LABEL[] = "wherever it is said, so that it is what the Operator says";
+
+typedef struct Site {
+    const Expr *e;
+    const char *text;
+} Site;
+
+typedef struct Alike {
+    Vary *v;
+    Cuts *cuts;
+    VEC(Site) elements; /* of Inputs */
+    VEC(Site) coords;   /* names that are coordinates of Copies */
+} Alike;
+
+/* ---- what is said ------------------------------------------------------------------------------ */
+
+static const Stmt *tensor_of(const Alike *a, const Expr *e)
+{
+    const Stmt *tensor = e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME ? block_find(&a->v->kernel->body, STMT_INPUT, e->a->name) : NULL;
+
+    return tensor && tensor->n_shape == e->n_args ? tensor : NULL;
+}
+
+static bool note_element(const void *user, const Expr *e)
+{
+    Alike *a = *(Alike *const *)user;
+
+    if (tensor_of(a, e))
+        vec_push(a->v->s->arena, &a->elements, ((Site){e, suggest_expr(a->v->s, e)}));
+    return false;
+}
+
+static void note_sites(Alike *a, const Stmt *s)
+{
+    const Expr *said[] = {s->value, s->where, s->lo, s->hi};
+
+    for (int i = 0; s->kind == STMT_COPY && i < s->n_coords; i++) {
+        const Expr *e = s->coords[i].value;
+
+        if (e && e->kind == EXPR_NAME && s->coords[i].name)
+            vec_push(a->v->s->arena, &a->coords, ((Site){e, arena_printf(a->v->s->arena, "%s = %s", s->coords[i].name, e->name)}));
+        expr_any(e, note_element, &a);
+    }
+    for (size_t i = 0; i < TW_COUNT(said); i++)
+        expr_any(said[i], note_element, &a);
+}
+
+/* ---- said otherwise ---------------------------------------------------------------------------- */
+
+/* In all places that say the same as the first. */
+static bool try_all(Alike *a, const Site *sites, int n, int first, const char *text)
+{
+    Fix *edits = arena_array(a->v->s->arena, Fix, n);
+    int count = 0;
+
+    for (int i = first; i < n; i++)
+        if (strcmp(sites[i].text, sites[first].text) == 0)
+            edits[count++] = (Fix){sites[i].e->span, text, NULL};
+    return suggest_edits(a->v->s, edits, count, LABEL);
+}
+
+static const char *coordinate_along(const Alike *a, const Expr *dim)
+{
+    for (int i = 0; dim->kind == EXPR_NAME && i < a->cuts->list.len; i++)
+        if (strcmp(a->cuts->list.data[i].dim, dim->name) == 0)
+            return a->cuts->list.data[i].coord;
+    return NULL;
+}
+
+static const char *with_coordinates(const Alike *a, const char *name, const char *const *coords, int n)
+{
+    Str text = str_new(a->v->s->arena);
+
+    str_printf(&text, "%s[", name);
+    for (int i = 0; i < n; i++)
+        str_printf(&text, "%s%s", i ? ", " : "", coords[i]);
+    str_add(&text, "]");
+    return str_text(&text);
+}
+
+static bool try_element(Alike *a, int site)
+{
+    Suggester *s = a->v->s;
+    const Expr *e = a->elements.data[site].e;
+    const Stmt *tensor = tensor_of(a, e);
+    int n = e->n_args;
+    const char **own = arena_array(s->arena, const char *, n + 1), **coords = arena_array(s->arena, const char *, n + 1);
+
+    for (int i = 0; i < n; i++)
+        own[i] = suggest_expr(s, e->args[i]);
+    for (int i = 0; i < n; i++)
+        coords[i] = own[n - 1 - i];
+    if (n > 1 && try_all(a, a->elements.data, a->elements.len, site, with_coordinates(a, tensor->name, coords, n)))
+        return true;
+    for (int i = 0; i < n; i++) {
+        const char *along = coordinate_along(a, tensor->shape[i]);
+
+        memcpy(coords, own, (size_t)n * sizeof *own);
+        if (along && strcmp(along, own[i]) != 0) {
+            coords[i] = along;
+            if (try_all(a, a->elements.data, a->elements.len, site, with_coordinates(a, tensor->name, coords, n)))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An Input of integers that nothing reads. */
+static bool is_unread(const Alike *a, const Stmt *tensor)
+{
+    bool read = false;
+
+    if (tensor->kind != STMT_INPUT || !tensor->has_dtype || dtype_is_float(tensor->dtype))
+        return false;
+    for (int i = 0; i < a->elements.len; i++)
+        read |= strcmp(a->elements.data[i].e->a->name, tensor->name) == 0;
+    for (int i = 0; i < a->v->all.len; i++)
+        read |= a->v->all.data[i]->kind == STMT_COPY && strcmp(copy_tensor(a->v->all.data[i]), tensor->name) == 0;
+    return !read;
+}
+
+/* An element of it for a coordinate that is its own: along dimensions that other Copies name, theirs. */
+static bool try_unread(Alike *a, int site, const Stmt *tensor)
+{
+    const char **coords = arena_array(a->v->s->arena, const char *, tensor->n_shape + 1);
+    int open = 0;
+
+    for (int i = 0; i < tensor->n_shape; i++) {
+        coords[i] = coordinate_along(a, tensor->shape[i]);
+        open += !coords[i];
+        coords[i] = coords[i] ? coords[i] : a->coords.data[site].e->name;
+    }
+    return open == 1 && try_all(a, a->coords.data, a->coords.len, site, with_coordinates(a, tensor->name, coords, tensor->n_shape));
+}
+
+static bool is_first(const Site *sites, int site)
+{
+    int i = 0;
+
+    while (strcmp(sites[i].text, sites[site].text) != 0)
+        i++;
+    return i == site;
+}
+
+static bool try_kernel(Vary *v)
+{
+    const Stmt *said = v->s->stmt;
+    Alike a = {.v = v};
+    bool found = false;
+
+    v->s->stmt = NULL; /* all Copies count */
+    Cuts cuts = cuts_of(v->s);
+    v->s->stmt = said;
+    a.cuts = &cuts;
+    for (int i = 0; i < v->all.len; i++)
+        note_sites(&a, v->all.data[i]);
+    for (int i = 0; i < a.elements.len && !found; i++)
+        found = is_first(a.elements.data, i) && try_element(&a, i);
+    for (int t = 0; t < v->kernel->body.len && !found; t++)
+        for (int i = 0; is_unread(&a, v->kernel->body.data[t]) && i < a.coords.len && !found; i++)
+            found = is_first(a.coords.data, i) && try_unread(&a, i, v->kernel->body.data[t]);
+    return found;
+}
+
+bool propose_alike(Suggester *s)
+{
+    return vary_each(s, try_kernel);
+}

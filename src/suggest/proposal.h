@@ -149,6 +149,10 @@ Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_o
 Proposal propose_undivided;
 /* propose_alike.c */
 Proposal propose_alike;
+/* propose_turned.c */
+Proposal propose_turned_condition, propose_turned_sides;
+/* propose_bounds.c */
+Proposal propose_bounds;
 /* propose_by_hand.c */
 Proposal propose_by_hand;
 /* propose_coords.c */

@@ -10,6 +10,8 @@
  *   propose_lacking.c     steps of the definition's that are missing
  *   propose_undivided.c   sums of a loop that another one is to divide behind it
  *   propose_alike.c       what is said in several places
+ *   propose_turned.c      rows for columns: products, conditions, columns of numbers
+ *   propose_bounds.c      bounds of loops
  *   propose_by_hand.c     steps of a softmax that is written out
  *   propose_untaken.c     what takes, or makes, a tile that nothing does
  *   propose_masked.c      conditions on elements that are missing

@@ -495,6 +495,38 @@ static void settle_warps(TileKernel *kernel)
     if (!m.multiplies && (!m.in_shared || !rows_fit_fragments(kernel))) kernel->warps = warps_of_rows(kernel);
 }
 
+/* The line of the schedule that gave the kernel a number; NULL: none did. */
+static const Stmt *schedule_line(const Unit *unit, const char *name, int number)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *schedule = unit->body.data[i];
+        for (int k = 0; schedule->kind == STMT_SCHEDULE && k < schedule->body.len; k++) {
+            const Stmt *s = schedule->body.data[k];
+            if (s->name && strcmp(s->name, name) == 0 && s->value && s->value->kind == EXPR_INT && s->value->i == number) return s;
+        }
+    }
+    return NULL;
+}
+
+static bool is_power_of_two(int n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+/* Tiles have sides of powers of two, so that the number which is none was not meant. */
+static void say_undivided(Lower *lo, const Unit *unit)
+{
+    int warps = lo->kernel->warps, across = lo->kernel->warps_n;
+    bool more = !is_power_of_two(warps) && is_power_of_two(across);
+    const Stmt *line = schedule_line(unit, more ? "warps" : "warps_n", more ? warps : across);
+    int number = more ? across : 1;
+
+    while (more ? number < warps : number * 2 <= across && number * 2 <= warps) number *= 2;
+    lo_fail(lo, TW0713, line ? line->span : lo->kernel->loc, "%d warps are not to be shared out among columns by warps_n = %d: it divides their number",
+            warps, across);
+    if (line) suggest(lo, line->value->span, arena_printf(lo->arena, "%d", number), more ? "as many as it divides" : "which divides them");
+}
+
 static void lower_kernel(Lower *lo, const Unit *unit)
 {
     lo->unit = unit;
@@ -524,8 +556,7 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     force_numbers(lo);
     settle_warps(lo->kernel);
     if (lo->kernel->warps % lo->kernel->warps_n != 0)
-        lo_fail(lo, TW0713, lo->kernel->loc, "%d warps are not to be shared out among columns by warps_n = %d: it divides their number",
-                lo->kernel->warps, lo->kernel->warps_n);
+        say_undivided(lo, unit);
 }
 
 TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, const Settings *settings,

@@ -1,5 +1,5 @@
 /* propose_names.c: edits that give something another name. */
-#include "suggest/proposal.h"
+#include "suggest/cuts.h"
 
 typedef struct Names {
     Arena *arena;
@@ -350,6 +350,25 @@ bool propose_cast(Suggester *s)
     return suggest_edits(s, edits, n, "say that it is rounded");
 }
 
+/* A name in its shape to which the kernel before gives another number: that one here, or this one there. */
+static bool number_alike(Suggester *s, const Unit *before, const Stmt *tensor)
+{
+    static const StmtKind kinds[] = {STMT_PARAM, STMT_ASSIGN};
+
+    for (int d = 0; d < tensor->n_shape; d++)
+        for (size_t k = 0; tensor->shape[d]->kind == EXPR_NAME && k < TW_COUNT(kinds) * TW_COUNT(kinds); k++) {
+            const Stmt *own = block_find(&s->unit->body, kinds[k % TW_COUNT(kinds)], tensor->shape[d]->name);
+            const Stmt *other = block_find(&before->body, kinds[k / TW_COUNT(kinds)], tensor->shape[d]->name);
+
+            if (!own || !other || !own->value || !other->value || expr_equal(own->value, other->value))
+                continue;
+            if (suggest_edit(s, own->value->span, suggest_expr(s, other->value), "as the kernel before has it") ||
+                suggest_edit(s, other->value->span, suggest_expr(s, own->value), "as the kernel behind has it"))
+                return true;
+        }
+    return false;
+}
+
 /* A tensor that an earlier kernel declares otherwise. */
 bool propose_declared_alike(Suggester *s)
 {
@@ -362,7 +381,7 @@ bool propose_declared_alike(Suggester *s)
         if (!other || s->program->units.data[i]->kind != UNIT_KERNEL)
             continue;
         changed->kind = stmt->kind;
-        if (suggest_stmt(s, stmt, changed, "as the kernel before declares it"))
+        if (suggest_stmt(s, stmt, changed, "as the kernel before declares it") || number_alike(s, s->program->units.data[i], stmt))
             return true;
         changed = suggest_like(s, stmt);
         changed->kind = other->kind;

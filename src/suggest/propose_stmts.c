@@ -263,6 +263,23 @@ bool propose_scheduled(Suggester *s)
 }
 
 /* A line of the schedule that the kernel cannot be run by. */
+/* All lines that the message names: no number of the one goes with the other. */
+bool propose_no_lines(Suggester *s)
+{
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
+        const Stmt *schedule = s->unit->body.data[i];
+        Fix *edits = arena_array(s->arena, Fix, schedule->body.len + 1);
+        int n = 0;
+
+        for (int k = 0; schedule->kind == STMT_SCHEDULE && k < schedule->body.len; k++)
+            if (strstr(s->diag->message, schedule->body.data[k]->name))
+                edits[n++] = (Fix){suggest_line(s, schedule->body.data[k]->span), "", NULL};
+        if (n > 1 && suggest_edits(s, edits, n, "let the compiler decide"))
+            return true;
+    }
+    return false;
+}
+
 bool propose_no_line(Suggester *s)
 {
     for (int i = 0; s->unit && i < s->unit->body.len; i++) {

@@ -106,6 +106,7 @@ static const Row TABLE[] = {
     {TW0608, {propose_summed_mean}},
     {TW0609, {propose_unconditional}},
     {TW0711, {propose_declared_alike}},
+    {TW0713, {propose_no_lines}},
     {TW0714, {propose_own_operation}},
     {TW0715, {propose_code}},
     {TW0718, {propose_named_result}},

@@ -148,7 +148,7 @@ Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_o
 /* propose_undivided.c */
 Proposal propose_undivided;
 /* propose_alike.c */
-Proposal propose_alike;
+Proposal propose_alike, propose_own_element;
 /* propose_turned.c */
 Proposal propose_turned_condition, propose_turned_sides;
 /* propose_bounds.c */

@@ -16,6 +16,7 @@ static const char LABEL[] = "wherever it is said, so that it is what the Operato
 typedef struct Site {
     const Expr *e;
     const char *text;
+    const char *tile; /* that its Copy brings; NULL: it is in none */
 } Site;
 
 typedef struct Alike {
@@ -23,6 +24,7 @@ typedef struct Alike {
     Cuts *cuts;
     VEC(Site) elements; /* of Inputs */
     VEC(Site) coords;   /* names that are coordinates of Copies */
+    const char *tile;   /* of the Copy at hand; NULL: it is none */
 } Alike;
 
 /* ---- what is said ------------------------------------------------------------------------------ */
@@ -39,7 +41,7 @@ static bool note_element(const void *user, const Expr *e)
     Alike *a = *(Alike *const *)user;
 
     if (tensor_of(a, e))
-        vec_push(a->v->s->arena, &a->elements, ((Site){e, suggest_expr(a->v->s, e)}));
+        vec_push(a->v->s->arena, &a->elements, ((Site){e, suggest_expr(a->v->s, e), a->tile}));
     return false;
 }
 
@@ -47,11 +49,12 @@ static void note_sites(Alike *a, const Stmt *s)
 {
     const Expr *said[] = {s->value, s->where, s->lo, s->hi};
 
+    a->tile = s->kind == STMT_COPY ? copy_tile(s) : NULL;
     for (int i = 0; s->kind == STMT_COPY && i < s->n_coords; i++) {
         const Expr *e = s->coords[i].value;
 
         if (e && e->kind == EXPR_NAME && s->coords[i].name)
-            vec_push(a->v->s->arena, &a->coords, ((Site){e, arena_printf(a->v->s->arena, "%s = %s", s->coords[i].name, e->name)}));
+            vec_push(a->v->s->arena, &a->coords, ((Site){e, arena_printf(a->v->s->arena, "%s = %s", s->coords[i].name, e->name), NULL}));
         expr_any(e, note_element, &a);
     }
     for (size_t i = 0; i < TW_COUNT(said); i++)
@@ -72,17 +75,29 @@ static bool try_all(Alike *a, const Site *sites, int n, int first, const char *t
     return suggest_edits(a->v->s, edits, count, LABEL);
 }
 
-static const char *coordinate_along(const Alike *a, const Expr *dim)
+static const char *coordinate_along(const Cuts *cuts, const Expr *dim)
 {
-    for (int i = 0; dim->kind == EXPR_NAME && i < a->cuts->list.len; i++)
-        if (strcmp(a->cuts->list.data[i].dim, dim->name) == 0)
-            return a->cuts->list.data[i].coord;
+    for (int i = 0; dim->kind == EXPR_NAME && i < cuts->list.len; i++)
+        if (strcmp(cuts->list.data[i].dim, dim->name) == 0)
+            return cuts->list.data[i].coord;
     return NULL;
 }
 
-static const char *with_coordinates(const Alike *a, const char *name, const char *const *coords, int n)
+/* Of tiles that a counter counts, each row's own place: `m * BM + row(A)`; NULL: they are of one, or it is not known. */
+static const char *row_along(Suggester *s, const Cuts *cuts, const Expr *dim, const char *tile)
 {
-    Str text = str_new(a->v->s->arena);
+    for (int i = 0; tile && dim->kind == EXPR_NAME && i < cuts->list.len; i++) {
+        const Cut *cut = &cuts->list.data[i];
+
+        if (cut->coord && cut->size && strcmp(cut->dim, dim->name) == 0 && strcmp(cut->size, "1") != 0)
+            return arena_printf(s->arena, "%s * %s + row(%s)", cut->coord, cut->size, tile);
+    }
+    return NULL;
+}
+
+static const char *with_coordinates(const Suggester *s, const char *name, const char *const *coords, int n)
+{
+    Str text = str_new(s->arena);
 
     str_printf(&text, "%s[", name);
     for (int i = 0; i < n; i++)
@@ -103,17 +118,20 @@ static bool try_element(Alike *a, int site)
         own[i] = suggest_expr(s, e->args[i]);
     for (int i = 0; i < n; i++)
         coords[i] = own[n - 1 - i];
-    if (n > 1 && try_all(a, a->elements.data, a->elements.len, site, with_coordinates(a, tensor->name, coords, n)))
+    if (n > 1 && try_all(a, a->elements.data, a->elements.len, site, with_coordinates(a->v->s, tensor->name, coords, n)))
         return true;
     for (int i = 0; i < n; i++) {
-        const char *along = coordinate_along(a, tensor->shape[i]);
+        const char *along = coordinate_along(a->cuts, tensor->shape[i]);
+
+        const char *row = row_along(s, a->cuts, tensor->shape[i], a->elements.data[site].tile);
 
         memcpy(coords, own, (size_t)n * sizeof *own);
-        if (along && strcmp(along, own[i]) != 0) {
-            coords[i] = along;
-            if (try_all(a, a->elements.data, a->elements.len, site, with_coordinates(a, tensor->name, coords, n)))
-                return true;
-        }
+        coords[i] = along ? along : own[i];
+        if (strcmp(coords[i], own[i]) != 0 && try_all(a, a->elements.data, a->elements.len, site, with_coordinates(a->v->s, tensor->name, coords, n)))
+            return true;
+        coords[i] = row ? row : own[i];
+        if (row && try_all(a, a->elements.data, a->elements.len, site, with_coordinates(a->v->s, tensor->name, coords, n)))
+            return true;
     }
     return false;
 }
@@ -139,11 +157,11 @@ static bool try_unread(Alike *a, int site, const Stmt *tensor)
     int open = 0;
 
     for (int i = 0; i < tensor->n_shape; i++) {
-        coords[i] = coordinate_along(a, tensor->shape[i]);
+        coords[i] = coordinate_along(a->cuts, tensor->shape[i]);
         open += !coords[i];
         coords[i] = coords[i] ? coords[i] : a->coords.data[site].e->name;
     }
-    return open == 1 && try_all(a, a->coords.data, a->coords.len, site, with_coordinates(a, tensor->name, coords, tensor->n_shape));
+    return open == 1 && try_all(a, a->coords.data, a->coords.len, site, with_coordinates(a->v->s, tensor->name, coords, tensor->n_shape));
 }
 
 static bool is_first(const Site *sites, int site)
@@ -178,4 +196,33 @@ static bool try_kernel(Vary *v)
 bool propose_alike(Suggester *s)
 {
     return vary_each(s, try_kernel);
+}
+
+/* A tensor of integers where one of them is meant, `n = Len`: that of the block, or of each row of the tile that is copied. */
+bool propose_own_element(Suggester *s)
+{
+    const char *name = s->unit ? suggest_quoted(s, s->diag->span) : "";
+    const Stmt *tensor = s->unit ? block_find(&s->unit->body, STMT_INPUT, name) : NULL;
+    const char *tile = s->stmt && s->stmt->kind == STMT_COPY ? copy_tile(s->stmt) : NULL;
+
+    if (!tensor || !tensor->has_dtype || dtype_is_float(tensor->dtype))
+        return false;
+    const Stmt *said = s->stmt;
+    s->stmt = NULL; /* all Copies count */
+    Cuts cuts = cuts_of(s);
+    s->stmt = said;
+    for (int rows = tile != NULL; rows >= 0; rows--) {
+        const char **coords = arena_array(s->arena, const char *, tensor->n_shape + 1);
+        bool all = true;
+
+        for (int i = 0; i < tensor->n_shape; i++) {
+            const char *row = rows ? row_along(s, &cuts, tensor->shape[i], tile) : NULL;
+
+            coords[i] = row ? row : coordinate_along(&cuts, tensor->shape[i]);
+            all &= coords[i] != NULL;
+        }
+        if (all && suggest_edit(s, s->diag->span, with_coordinates(s, name, coords, tensor->n_shape), "the one of these places"))
+            return true;
+    }
+    return false;
 }

@@ -28,13 +28,25 @@ static bool has_coordinate(const Stmt *copy, const char *dim)
     return false;
 }
 
+/* What a dimension is called, one without a name by its number unless the tile has it whole; NULL: it is not. */
+static const char *open_dimension(const Vary *v, const Stmt *copy, const Stmt *tensor, int d)
+{
+    const Expr *size = tensor->shape[d];
+    int at = d - (tensor->n_shape - copy->n_shape);
+    bool whole = copy->has_shape && at >= 0 && at < copy->n_shape && expr_equal(copy->shape[at], size);
+
+    if (size->kind == EXPR_INT)
+        return whole || expr_is_one(size) ? NULL : suggest_expr(v->s, size);
+    return size->kind == EXPR_NAME ? size->name : NULL;
+}
+
 /* Of a dimension that is named, in the order of the tensor's. */
 static bool try_named(Vary *v, const Stmt *copy, const Stmt *tensor)
 {
     int at = 0;
 
     for (int d = 0; d < tensor->n_shape; d++) {
-        const char *dim = tensor->shape[d]->kind == EXPR_NAME ? tensor->shape[d]->name : NULL;
+        const char *dim = open_dimension(v, copy, tensor, d);
 
         if (dim && has_coordinate(copy, dim)) {
             at = at < copy->n_coords ? at + 1 : at;
@@ -47,6 +59,20 @@ static bool try_named(Vary *v, const Stmt *copy, const Stmt *tensor)
     return false;
 }
 
+/* Of a list of values alone: they are those of the first dimensions, not of the tile's. */
+static bool try_first(Vary *v, const Stmt *copy, const Stmt *tensor)
+{
+    Stmt *changed = suggest_like(v->s, copy);
+
+    if (copy->n_coords >= tensor->n_shape)
+        return false;
+    changed->coords = arena_array(v->s->arena, Coord, tensor->n_shape + 1);
+    for (int d = 0; d < tensor->n_shape; d++)
+        changed->coords[d] = d < copy->n_coords ? copy->coords[d] : (Coord){.value = expr_int(v->s->arena, 0)};
+    changed->n_coords = tensor->n_shape;
+    return suggest_stmt(v->s, copy, changed, "of the first dimensions");
+}
+
 /* Of a list of values alone, at any place. */
 static bool try_placed(Vary *v, const Stmt *copy, const Stmt *tensor)
 {
@@ -57,7 +83,7 @@ static bool try_placed(Vary *v, const Stmt *copy, const Stmt *tensor)
         if (try_coordinate(v, copy, at, NULL, expr_int(v->s->arena, 0)))
             return true;
     }
-    return false;
+    return try_first(v, copy, tensor);
 }
 
 /* `heads` of `kv_heads`. */

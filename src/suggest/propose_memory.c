@@ -182,11 +182,25 @@ bool propose_return(Suggester *s)
 
 /* ---- coordinates ---------------------------------------------------------------------------------- */
 
-/* As other Copies, the grid and the loops have them; one by one, then all. */
+/* Which dimension a coordinate of a Copy in code is of; -1: it names none. */
+static int dimension_of(const Stmt *copy, int i, const Stmt *tensor)
+{
+    int n = copy->has_shape ? copy->n_shape : tensor->n_shape < 2 ? tensor->n_shape : 2, found = -1;
+
+    if (!copy->coords[i].name)
+        return copy->n_coords > n ? (i < tensor->n_shape ? i : -1) : tensor->n_shape - n + i;
+    for (int d = 0; d < tensor->n_shape; d++)
+        if (expr_is_name(tensor->shape[d], copy->coords[i].name))
+            found = d;
+    return found;
+}
+
+/* As other Copies, the grid and the loops have them; one by one, then all, with what a dimension without a name has here. */
 bool propose_coordinates(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
-    const Stmt *stmt = s->stmt, *tensor = stmt && stmt->kind == STMT_COPY ? cuts_tensor(&cuts, stmt->name) : NULL;
+    const Stmt *stmt = s->stmt, *tensor = stmt && stmt->kind == STMT_COPY ? cuts_tensor(&cuts, copy_tensor(stmt)) : NULL;
+    const Expr *own[TENSOR_MAX_RANK] = {NULL};
     Stmt *changed;
     int n = 0;
 
@@ -194,19 +208,23 @@ bool propose_coordinates(Suggester *s)
         const char *dim = stmt->coords[i].name ? stmt->coords[i].name
                         : i < tensor->n_shape ? suggest_expr(s, tensor->shape[i]) : "";
         const char *coord = cut_of(&cuts, dim)->coord;
+        int at = dimension_of(stmt, i, tensor);
 
+        if (at >= 0 && at < TENSOR_MAX_RANK)
+            own[at] = stmt->coords[i].value;
         if (coord && stmt->coords[i].value && suggest_edit(s, stmt->coords[i].value->span, coord, "as elsewhere"))
             return true;
     }
-    if (!tensor)
+    if (!tensor || tensor->n_shape > TENSOR_MAX_RANK)
         return false;
     changed = suggest_like(s, stmt);
     changed->coords = arena_array(s->arena, Coord, tensor->n_shape + 1);
     for (int i = 0; i < tensor->n_shape; i++) {
         const char *dim = suggest_expr(s, tensor->shape[i]), *coord = cut_of(&cuts, dim)->coord;
+        bool known = coord && tensor->shape[i]->kind == EXPR_NAME;
 
-        if (coord && tensor->shape[i]->kind == EXPR_NAME)
-            changed->coords[n++] = (Coord){.name = dim, .value = expr_name(s->arena, coord)};
+        if (known || (own[i] && tensor->shape[i]->kind == EXPR_INT))
+            changed->coords[n++] = (Coord){.name = dim, .value = known ? expr_name(s->arena, coord) : expr_copy(s->arena, own[i])};
     }
     changed->n_coords = n;
     return suggest_stmt(s, stmt, changed, "as the grid and the loops count");

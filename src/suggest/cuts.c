@@ -57,7 +57,7 @@ static void note_declared(void *user, const Stmt *stmt)
 static void note_copy(void *user, const Stmt *stmt)
 {
     Cuts *cuts = user;
-    const Stmt *tensor = stmt->kind == STMT_COPY && stmt != cuts->s->stmt ? cuts_tensor(cuts, stmt->name) : NULL;
+    const Stmt *tensor = stmt->kind == STMT_COPY && stmt != cuts->s->stmt ? cuts_tensor(cuts, copy_tensor(stmt)) : NULL;
 
     int lead = tensor ? tensor->n_shape - stmt->n_shape : 0; /* dimensions that the tile does not run along */
 

@@ -148,11 +148,13 @@ Proposal propose_else_zero, propose_divide, propose_other_input, propose_other_o
 /* propose_undivided.c */
 Proposal propose_undivided;
 /* propose_alike.c */
-Proposal propose_alike, propose_own_element;
+Proposal propose_alike, propose_own_element, propose_same_source;
 /* propose_turned.c */
 Proposal propose_turned_condition, propose_turned_sides;
 /* propose_bounds.c */
 Proposal propose_bounds;
+/* propose_ones.c */
+Proposal propose_ones;
 /* propose_by_hand.c */
 Proposal propose_by_hand;
 /* propose_coords.c */

@@ -16,7 +16,7 @@ static const char LABEL[] = "wherever it is said, so that it is what the Operato
 typedef struct Site {
     const Expr *e;
     const char *text;
-    const char *tile; /* that its Copy brings; NULL: it is in none */
+    const char *tile; /* that its statement brings, or makes; NULL: none */
 } Site;
 
 typedef struct Alike {
@@ -24,7 +24,7 @@ typedef struct Alike {
     Cuts *cuts;
     VEC(Site) elements; /* of Inputs */
     VEC(Site) coords;   /* names that are coordinates of Copies */
-    const char *tile;   /* of the Copy at hand; NULL: it is none */
+    const char *tile;   /* of the statement at hand; NULL: it has none */
 } Alike;
 
 /* ---- what is said ------------------------------------------------------------------------------ */
@@ -49,7 +49,7 @@ static void note_sites(Alike *a, const Stmt *s)
 {
     const Expr *said[] = {s->value, s->where, s->lo, s->hi};
 
-    a->tile = s->kind == STMT_COPY ? copy_tile(s) : NULL;
+    a->tile = s->kind == STMT_COPY ? copy_tile(s) : s->kind != STMT_COMPUTE ? NULL : s->dest ? vary_result(s) : s->n_args ? expr_base_name(s->args[0]) : NULL;
     for (int i = 0; s->kind == STMT_COPY && i < s->n_coords; i++) {
         const Expr *e = s->coords[i].value;
 
@@ -136,6 +136,11 @@ static bool try_element(Alike *a, int site)
     return false;
 }
 
+static bool brings(const Stmt *s, const char *tensor)
+{
+    return s->kind == STMT_COPY && s->space == SPACE_GLOBAL && strcmp(s->name, tensor) == 0;
+}
+
 /* An Input of integers that nothing reads. */
 static bool is_unread(const Alike *a, const Stmt *tensor)
 {
@@ -146,7 +151,7 @@ static bool is_unread(const Alike *a, const Stmt *tensor)
     for (int i = 0; i < a->elements.len; i++)
         read |= strcmp(a->elements.data[i].e->a->name, tensor->name) == 0;
     for (int i = 0; i < a->v->all.len; i++)
-        read |= a->v->all.data[i]->kind == STMT_COPY && strcmp(copy_tensor(a->v->all.data[i]), tensor->name) == 0;
+        read |= brings(a->v->all.data[i], tensor->name);
     return !read;
 }
 
@@ -162,6 +167,25 @@ static bool try_unread(Alike *a, int site, const Stmt *tensor)
         coords[i] = coords[i] ? coords[i] : a->coords.data[site].e->name;
     }
     return open == 1 && try_all(a, a->coords.data, a->coords.len, site, with_coordinates(a->v->s, tensor->name, coords, tensor->n_shape));
+}
+
+/* A tensor that no Copy brings, in place of another that has its dimensions and that is called otherwise where it goes. */
+static bool try_other_tensor(Vary *v, const Stmt *tensor)
+{
+    bool copied = tensor->kind != STMT_INPUT;
+
+    for (int i = 0; i < v->all.len && !copied; i++)
+        copied = brings(v->all.data[i], tensor->name);
+    for (int i = 0; i < v->all.len && !copied; i++) {
+        const Stmt *copy = v->all.data[i], *own = copy->kind == STMT_COPY && copy->as && copy->space == SPACE_GLOBAL ? unit_tensor(v->kernel, copy->name) : NULL;
+        bool alike = own && own != tensor && own->n_shape == tensor->n_shape;
+
+        for (int d = 0; alike && d < own->n_shape; d++)
+            alike = expr_equal(own->shape[d], tensor->shape[d]);
+        if (alike && !copy->listed && suggest_edit(v->s, copy->name_span, tensor->name, "of which nothing is copied"))
+            return true;
+    }
+    return false;
 }
 
 static bool is_first(const Site *sites, int site)
@@ -188,6 +212,8 @@ static bool try_kernel(Vary *v)
     for (int i = 0; i < a.elements.len && !found; i++)
         found = is_first(a.elements.data, i) && try_element(&a, i);
     for (int t = 0; t < v->kernel->body.len && !found; t++)
+        found = try_other_tensor(v, v->kernel->body.data[t]);
+    for (int t = 0; t < v->kernel->body.len && !found; t++)
         for (int i = 0; is_unread(&a, v->kernel->body.data[t]) && i < a.coords.len && !found; i++)
             found = is_first(a.coords.data, i) && try_unread(&a, i, v->kernel->body.data[t]);
     return found;
@@ -196,6 +222,49 @@ static bool try_kernel(Vary *v)
 bool propose_alike(Suggester *s)
 {
     return vary_each(s, try_kernel);
+}
+
+/* A tile that another Copy brings of another tensor (TW0730). */
+typedef struct OtherSource {
+    const Stmt *copy, *other;
+} OtherSource;
+
+static void note_source(void *user, const Stmt *s)
+{
+    OtherSource *source = user;
+
+    if (s->kind == STMT_COPY && s->space == SPACE_GLOBAL && strcmp(copy_tile(s), copy_tile(source->copy)) == 0 && strcmp(s->name, source->copy->name) != 0)
+        source->other = s;
+}
+
+typedef struct Sources {
+    Suggester *s;
+    const char *tile;
+    bool found;
+} Sources;
+
+static void try_source(void *user, const Stmt *copy)
+{
+    Sources *of = user;
+    bool own = copy->kind == STMT_COPY && copy->space == SPACE_GLOBAL && copy->as && strcmp(copy_tile(copy), of->tile) == 0;
+    OtherSource source = {.copy = copy};
+
+    if (own && !of->found)
+        suggest_each(&of->s->unit->body, note_source, &source);
+    if (source.other)
+        of->found = suggest_edit(of->s, copy->name_span, source.other->name, "as the other Copy of this tile");
+}
+
+bool propose_same_source(Suggester *s)
+{
+    Sources of = {s, NULL, false};
+
+    for (int i = 0; s->unit && s->stmt && i < s->stmt->n_args && !of.found; i++) {
+        of.tile = expr_base_name(s->stmt->args[i]);
+        if (of.tile)
+            suggest_each(&s->unit->body, try_source, &of);
+    }
+    return of.found;
 }
 
 /* A tensor of integers where one of them is meant, `n = Len`: that of the block, or of each row of the tile that is copied. */

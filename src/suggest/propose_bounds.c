@@ -36,7 +36,7 @@ static bool follows_block(const Vary *v, const Stmt *loop, const char *dim)
 static const char *tiles_of(Vary *v, const Stmt *loop)
 {
     for (int i = 0; i < loop->body.len; i++) {
-        const Stmt *s = loop->body.data[i], *tensor = s->kind == STMT_COPY && s->has_shape ? unit_tensor(v->kernel, copy_tensor(s)) : NULL;
+        const Stmt *s = loop->body.data[i], *tensor = s->kind == STMT_COPY && s->has_shape && s->space == SPACE_GLOBAL ? unit_tensor(v->kernel, s->name) : NULL;
         int lead = tensor ? tensor->n_shape - s->n_shape : 0;
 
         for (int k = 0; tensor && lead >= 0 && k < s->n_coords; k++)
@@ -114,6 +114,35 @@ static bool try_both(Vary *v, const Stmt *loop, const Names *unused)
     return false;
 }
 
+/* The block's own part of it: a coordinate of the grid and how many turns a part has, neither of which anything takes. */
+static bool try_part(Vary *v, const Stmt *loop, const Names *unused)
+{
+    const Stmt *grid = block_find(&v->kernel->body, STMT_GRID, NULL);
+
+    for (int i = 0; grid && i < grid->n_coords; i++) {
+        const char *block = grid->coords[i].name;
+        bool used = false;
+
+        for (int k = 0; k < v->all.len; k++)
+            used |= v->all.data[k] != grid && mentions(v->all.data[k], block);
+        for (int k = 0; k < unused->len && !used; k++)
+            if (try_range(v, loop, arena_printf(v->s->arena, "%s * %s", block, unused->data[k]),
+                          arena_printf(v->s->arena, "min((%s + 1) * %s, %s)", block, unused->data[k], suggest_expr(v->s, loop->hi)), "a part for each block"))
+                return true;
+    }
+    return false;
+}
+
+/* A begin that may lie before the first. */
+static bool try_from_first(Vary *v, const Stmt *loop)
+{
+    const Stmt *named = loop->lo->kind == EXPR_NAME ? block_find(&v->kernel->body, STMT_ASSIGN, loop->lo->name) : NULL;
+    const Expr *lo = named ? named->value : loop->lo;
+    bool less = lo && lo->kind == EXPR_BINARY && vary_has(&v->counters, loop->name);
+
+    return less && suggest_edit(v->s, lo->span, arena_printf(v->s->arena, "max(0, %s)", suggest_quoted(v->s, lo->span)), "none lies before the first");
+}
+
 /* From what the end is made of. */
 static bool try_begin(Vary *v, const Stmt *loop)
 {
@@ -152,7 +181,7 @@ static bool try_kernel(Vary *v)
         if (loop->kind != STMT_FOR || !loop->lo || !loop->hi)
             continue;
         all = tiles_of(v, loop);
-        if (try_unused(v, loop, &unused) || try_both(v, loop, &unused) || try_begin(v, loop) || (all && try_range(v, loop, "0", all, "all tiles, of which the mask leaves what counts")))
+        if (try_unused(v, loop, &unused) || try_both(v, loop, &unused) || try_begin(v, loop) || try_part(v, loop, &unused) || try_from_first(v, loop) || (all && try_range(v, loop, "0", all, "all tiles, of which the mask leaves what counts")))
             return true;
     }
     return false;

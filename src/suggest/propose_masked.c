@@ -93,9 +93,14 @@ static Expr *placed(void *user, const char *name)
 
 /* ---- conditions ----------------------------------------------------------------------------------- */
 
+/* In place of what a Mask says, or in front of a statement that reads the tile. */
 static bool try_mask(Masking *m, const char *where, const char *otherwise, const char *label)
 {
     Suggester *s = m->v->s;
+    bool says = m->at->kind == STMT_COMPUTE && m->at->op_known && m->at->op == OP_MASK && m->at->where;
+
+    if (says)
+        return suggest_edit(s, m->at->where->span, where, label);
     const char *text = arena_printf(s->arena, "%sCompute Mask %s where %s%s%s\n", suggest_indent(s, m->at->span.start), m->tile, where, otherwise ? " else " : "", otherwise ? otherwise : "");
 
     return suggest_edit(s, suggest_before(s, m->at), text, label);
@@ -232,8 +237,15 @@ static void add_cuts(Masking *m, const Stmt *copy)
         for (int d = lead; copy->coords[i].name && copy->coords[i].value && d < tensor->n_shape; d++) {
             Cut cut = {.dim = copy->coords[i].name, .size = suggest_expr(s, copy->shape[d - lead]), .coord = suggest_expr(s, copy->coords[i].value)};
 
-            if (expr_is_name(tensor->shape[d], cut.dim) && strcmp(cut.size, "1") != 0 && !has_cut(m, &cut))
+            if (!expr_is_name(tensor->shape[d], cut.dim) || strcmp(cut.size, "1") == 0)
+                continue;
+            if (!has_cut(m, &cut))
                 vec_push(s->arena, &m->along, cut);
+            for (int k = 0; copy->coords[i].value->kind == EXPR_BINARY && k < m->v->counters.len; k++) { /* `n + 1`, of a Copy that runs ahead */
+                cut.coord = m->v->counters.data[k];
+                if (expr_mentions(copy->coords[i].value, cut.coord) && !has_cut(m, &cut))
+                    vec_push(s->arena, &m->along, cut);
+            }
         }
 }
 

@@ -227,7 +227,13 @@ bool propose_coordinates(Suggester *s)
             changed->coords[n++] = (Coord){.name = dim, .value = known ? expr_name(s->arena, coord) : expr_copy(s->arena, own[i])};
     }
     changed->n_coords = n;
-    return suggest_stmt(s, stmt, changed, "as the grid and the loops count");
+    if (suggest_stmt(s, stmt, changed, "as the grid and the loops count"))
+        return true;
+    changed->n_coords = 0;
+    for (int i = 0; i < n; i++) /* what has no name may have been meant for another dimension */
+        if (*changed->coords[i].name < '0' || *changed->coords[i].name > '9')
+            changed->coords[changed->n_coords++] = changed->coords[i];
+    return changed->n_coords < n && suggest_stmt(s, stmt, changed, "as the grid and the loops count");
 }
 
 /* Every coordinate that is said like this one, as of keys and of values. */

@@ -213,6 +213,50 @@ static const Expr *in_turn(Suggester *s, const Expr *e, const char *k, int64_t t
     return made;
 }
 
+/* With `k + ahead` as the tile of that number from the loop's begin on; *lost: the counter stands elsewhere as well. */
+static Expr *from_begin(const Ring *ring, const Expr *e, int ahead, int tile, bool *lost)
+{
+    Suggester *s = ring->s;
+    const char *k = ring->loop->name;
+    bool there = e && e->kind == EXPR_BINARY && e->op == EO_ADD && expr_is_name(e->a, k) && e->b->kind == EXPR_INT && e->b->i == ahead;
+    Expr *made;
+
+    if (!e || !expr_mentions(e, k))
+        return (Expr *)e;
+    if (there)
+        return tile ? expr_binary(s->arena, EO_ADD, ring->loop->lo, expr_int(s->arena, tile)) : ring->loop->lo;
+    if (e->kind != EXPR_BINARY) {
+        *lost = true;
+        return (Expr *)e;
+    }
+    made = arena_new_of(s->arena, Expr);
+    *made = *e;
+    made->a = from_begin(ring, e->a, ahead, tile, lost);
+    made->b = from_begin(ring, e->b, ahead, tile, lost);
+    return made;
+}
+
+/* The Copy as it is before a loop that does not begin at 0; NULL: that is not known. */
+static const char *copied_from_begin(Ring *ring, const Stmt *copy, int ahead, int tile)
+{
+    Suggester *s = ring->s;
+    Stmt *made = suggest_like(s, copy);
+    bool lost = false;
+
+    made->coords = arena_array(s->arena, Coord, copy->n_coords);
+    for (int i = 0; i < copy->n_coords; i++) {
+        made->coords[i] = copy->coords[i];
+        made->coords[i].value = from_begin(ring, copy->coords[i].value, ahead, tile, &lost);
+    }
+    made->stage = from_begin(ring, copy->stage, ahead, tile, &lost);
+    return lost ? NULL : suggest_text(s, made);
+}
+
+static bool begins_at_zero(const Stmt *loop)
+{
+    return loop->lo && loop->lo->kind == EXPR_INT && loop->lo->i == 0;
+}
+
 /* The Copy as the loop would do it in turns before its first. */
 static const char *copied_in_turn(Ring *ring, const Stmt *copy, int64_t turn, const Expr *stage)
 {
@@ -238,9 +282,10 @@ static const char *prologue(Ring *ring, int from, bool own)
         for (int i = 0; i < ring->copies.len; i++) {
             const Stmt *copy = ring->copies.data[i];
             int ahead = ahead_of(s->unit, copy, ring->loop->name);
-            if (tile < ahead)
-                str_printf(&text, "%s%s\n", suggest_indent(s, ring->loop->span.start),
-                           copied_in_turn(ring, copy, tile - ahead, own ? expr_int(s->arena, tile) : NULL));
+            const char *copied = tile >= ahead ? NULL : begins_at_zero(ring->loop) || own ? copied_in_turn(ring, copy, tile - ahead, own ? expr_int(s->arena, tile) : NULL)
+                                 : copied_from_begin(ring, copy, ahead, tile);
+            if (copied)
+                str_printf(&text, "%s%s\n", suggest_indent(s, ring->loop->span.start), copied);
         }
     return str_text(&text);
 }
@@ -261,7 +306,7 @@ bool propose_prologue(Suggester *s)
 
     for (int all = 0; read && all < 2; all++) {
         Ring ring = ring_of(s, all ? NULL : read->a->name);
-        bool known = ring.loop && ring.loop->lo && ring.loop->lo->kind == EXPR_INT && ring.loop->lo->i == 0;
+        bool known = ring.loop && ring.loop->lo;
 
         for (int from = 0; known && from < ring.ahead; from++)
             if (try_prologue(&ring, from))
@@ -471,6 +516,28 @@ static void note_filled(void *user, const Stmt *stmt)
 }
 
 /* `GEMM Q, K.T` of a ring K: the stage that its Copy fills. */
+/* Stages that other operands are read from. */
+typedef struct ReadStages {
+    Suggester *s;
+    Span behind; /* the operand without one */
+    bool found;
+} ReadStages;
+
+static bool try_read_stage(const void *user, const Expr *e)
+{
+    ReadStages *r = *(ReadStages *const *)user;
+
+    if (e->kind == EXPR_INDEX && e->n_args == 1 && e->a->kind == EXPR_NAME && !r->found)
+        r->found = suggest_edit(r->s, r->behind, arena_printf(r->s->arena, "[%s]", suggest_expr(r->s, e->args[0])), "the stage that others are read from");
+    return false;
+}
+
+static void try_read_stages(void *user, const Stmt *stmt)
+{
+    for (int i = 0; stmt->kind == STMT_COMPUTE && i < stmt->n_args; i++)
+        expr_any(stmt->args[i], try_read_stage, &user);
+}
+
 bool propose_stage_of_operand(Suggester *s)
 {
     int at = s->diag->span.start;
@@ -481,5 +548,9 @@ bool propose_stage_of_operand(Suggester *s)
     if (!s->unit || !*name)
         return false;
     suggest_each(&s->unit->body, note_filled, &f);
-    return f.stage && suggest_edit(s, behind, arena_printf(s->arena, "[%s]", suggest_expr(s, f.stage)), "the stage that was copied");
+    if (f.stage && suggest_edit(s, behind, arena_printf(s->arena, "[%s]", suggest_expr(s, f.stage)), "the stage that was copied"))
+        return true;
+    ReadStages r = {.s = s, .behind = behind};
+    suggest_each(&s->unit->body, try_read_stages, &r);
+    return r.found;
 }

@@ -193,9 +193,10 @@ bool propose_instead(Suggester *s)
     for (int i = all.len - 1; name && !found && i >= 0; i--)
         for (int k = all.data[i]->n_args - 1; !found && k >= 0; k--) {
             const Expr *e = all.data[i]->args[k];
-            const char *text = e->kind == EXPR_TRANSPOSE ? arena_printf(s->arena, "%s.T", name) : name;
-            bool tile = e->kind == EXPR_NAME || (e->kind == EXPR_TRANSPOSE && e->a->kind == EXPR_NAME);
-            found = tile && suggest_edit(s, e->span, text, "with it the Kernel agrees with the Operator");
+
+            while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_INDEX || e->kind == EXPR_SPACE) /* a part, or a stage of it */
+                e = e->a;
+            found = e->kind == EXPR_NAME && suggest_edit(s, e->span, name, "with it the Kernel agrees with the Operator");
         }
     s->strict = strict;
     return found;

@@ -66,8 +66,8 @@ static const Row TABLE[] = {
     {TW0412, {propose_coordinates}},
     {TW0412, {propose_stage}},
     {TW0413, {propose_turned_sizes, propose_other_tile}},
-    {TW0414, {propose_first, propose_group, propose_coordinates, propose_lacking_coordinate}},
-    {TW0415, {propose_group, propose_coordinates}},
+    {TW0414, {propose_ones, propose_first, propose_group, propose_coordinates, propose_lacking_coordinate}},
+    {TW0415, {propose_ones, propose_group, propose_coordinates}},
     {TW0416, {propose_exchanged_maker}},
     {TW0417, {propose_declarations}},
     {TW0421, {propose_reshaped, propose_removal}},
@@ -88,7 +88,7 @@ static const Row TABLE[] = {
     {TW0450, {propose_store, propose_store_of_another}},
     {TW0451, {propose_lacking_coordinate, propose_other_place, propose_removal, propose_behind_the_loop, propose_last_store}},
     {TW0452, {propose_coordinates, propose_added, propose_lacking_coordinate}},
-    {TW0453, {propose_coordinates, propose_axis, propose_unconditional, propose_lacking_coordinate}},
+    {TW0453, {propose_ones, propose_coordinates, propose_axis, propose_unconditional, propose_lacking_coordinate}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0455, {propose_removal}},
     {TW0460, {propose_assigned, propose_smaller}},
@@ -116,7 +116,7 @@ static const Row TABLE[] = {
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
     {TW0729, {propose_place}},
-    {TW0730, {propose_other_input, propose_own_stage, propose_copied_stage, propose_guard, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
+    {TW0730, {propose_same_source, propose_other_input, propose_own_stage, propose_copied_stage, propose_guard, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
     {TW0733, {propose_own_sum, propose_rescale, propose_unconditional, propose_other_operation, propose_other_tile}},
     {TW0734, {propose_masked_copy, propose_global_element}},
@@ -784,6 +784,10 @@ static int try_best(Suggester *s, Fix rule, int most)
         return 1;
     if (is_of_a_step(s->diag->code) && propose_as_its_twin(s))
         return 1;
+    s->tries = TRIES_OF_SPACES;
+    if (s->diag->code == TW0442 && propose_instead(s)) /* before stages and coordinates, of which there are many */
+        return 1;
+    s->tries = 1;
     if (is_of_a_ring(s->diag->code) && propose_shifted(s)) /* before more copies, or a stage of another turn */
         return 1;
     if (s->diag->code == TW0446 && propose_masked_as_defined(s))

@@ -2,7 +2,8 @@
 """Fused operators of many kinds beside what torch.compile makes of them.
 
 Each cell is an operator twice: as a definition in TL, of `ops/` or written out here, and as a function of
-PyTorch, which torch.compile turns into kernels (attention by flex_attention, all else by Inductor). Both are
+PyTorch, which torch.compile turns into kernels (attention by flex_attention, or, without anything beside it,
+scaled_dot_product_attention; all else by Inductor). Both are
 captured in CUDA graphs, so that launches cost neither of them anything, and run in one process on the same
 tensors, in shuffled order, over several rounds. Outputs are compared with each other; how exact ours are, `tw verify`
 says.
@@ -98,10 +99,62 @@ ATTENTION = {
     "additive bias": attention("  Input Bias (q_heads, q_len, kv_len)\n", "  Compute Add S, Bias and get new S\n",
                                lambda t: lambda s, b, h, i, j: s + t["Bias"][h, i, j]),
     "one query, 32k keys": attention("", "", q_len=1, kv_len=32768, batch=8, q_heads=32, kv_heads=8),
+    "windows of 49 tokens, bias": attention("  Input Bias (q_heads, q_len, kv_len)\n", "  Compute Add S, Bias and get new S\n",
+                                            lambda t: lambda s, b, h, i, j: s + t["Bias"][h, i, j], q_heads=8, kv_heads=8, HeadDim=32, q_len=49,
+                                            kv_len=49, batch=1024),
+    "lengths of keys": attention("  Input len (batch) int32\n", "  Compute Mask S where j < len[batch]\n",
+                                 mask=lambda t: lambda b, h, i, j: j < t["len"][b], init={"len": lambda x: x.random_(100, 4096)}),
+    "chunks of 512": attention("", "  Compute Mask S where j <= i and i div 512 == j div 512\n",
+                               mask=lambda t: lambda b, h, i, j: (j <= i) & (i // 512 == j // 512)),
+    "logarithm of distance": attention("  Input r (q_heads) fp32\n", "  Compute Define D (q_heads, q_len, kv_len) as r[q_heads] * log(1 + abs(i - j))\n"
+                                       "  Compute Subtract S, D and get new S\n",
+                                       lambda t: lambda s, b, h, i, j: s - t["r"][h] * (1 + (i - j).abs().float()).log()),
     "cap and window, d 256": attention("", "  Compute Divide S, 30 and get new S\n  Compute Tanh S and get new S\n"
                                        "  Compute Multiply S, 30 and get new S\n  Compute Mask S where j <= i and i - j < 1024\n",
                                        tanh_cap, lambda t: lambda b, h, i, j: (j <= i) & (i - j < 1024),
                                        HeadDim=256, q_heads=8, kv_heads=4),
+}
+
+
+# ---- attention at the shapes of models, beside scaled_dot_product_attention -------------------------
+
+PLAIN = QKV + AROUND.replace("  Index  i over q_len from kv_len - q_len\n  Index  j over kv_len\n", "") + BEHIND
+
+
+def sdpa(causal=False):
+    return lambda t: functional().scaled_dot_product_attention(t["Q"], t["K"], t["V"], is_causal=causal, enable_gqa=True)
+
+
+def shape(batch, heads, kv_heads, q_len, kv_len, dim, causal=False):
+    return {"tl": QKV + AROUND + CAUSAL + BEHIND if causal else PLAIN, "function": sdpa(causal), "init": {},
+            "dims": {"batch": batch, "q_heads": heads, "kv_heads": kv_heads, "q_len": q_len, "kv_len": kv_len, "HeadDim": dim}}
+
+
+SHAPES = {
+    "ViT, 197 tokens": shape(128, 12, 12, 197, 197, 64),
+    "Stable Diffusion, d 40": shape(8, 8, 8, 4096, 4096, 40),
+    "its 77 words": shape(8, 8, 8, 4096, 77, 40),
+    "its d 160, 64 tokens": shape(8, 8, 8, 64, 64, 160),
+    "SDXL, d 64": shape(8, 10, 10, 4096, 4096, 64),
+    "SDXL's 77 words": shape(8, 20, 20, 1024, 77, 64),
+    "video, 16k": shape(1, 24, 24, 16384, 16384, 128),
+    "BERT, 128 tokens": shape(256, 12, 12, 128, 128, 64),
+    "T5, 512 tokens": shape(32, 12, 12, 512, 512, 64),
+    "Whisper, 1500 frames": shape(8, 20, 20, 1500, 1500, 64),
+    "wav2vec, 999 frames": shape(16, 12, 12, 999, 999, 64),
+    "windows of 64 tokens, d 32": shape(2048, 6, 6, 64, 64, 32),
+    "d 16, 1k": shape(16, 16, 16, 1024, 1024, 16),
+    "d 160, 1k": shape(4, 8, 8, 1024, 1024, 160),
+    "causal, 512, d 64": shape(32, 32, 32, 512, 512, 64, True),
+    "causal, 1k, groups of 4": shape(16, 32, 8, 1024, 1024, 128, True),
+    "causal, 2k, d 80": shape(4, 32, 32, 2048, 2048, 80, True),
+    "causal, 2k, d 96": shape(2, 32, 32, 2048, 2048, 96, True),
+    "causal, 4k, d 256": shape(2, 8, 4, 4096, 4096, 256, True),
+    "causal, 32k": shape(1, 32, 8, 32768, 32768, 128, True),
+    "512 queries, 8k keys": shape(1, 32, 8, 512, 8192, 128),
+    "4 queries, 8k keys": shape(16, 32, 8, 4, 8192, 128),
+    "one query, 4k keys, groups of 4": shape(64, 32, 8, 1, 4096, 128),
+    "one query, 16k keys, d 64": shape(1, 32, 32, 1, 16384, 64),
 }
 
 
@@ -166,6 +219,28 @@ def smoothed(t):
 def divergence(t):
     p, q = t["X"].float().log_softmax(-1), t["Z"].float().log_softmax(-1)
     return (p.exp() * (p - q)).sum(-1, True)
+
+
+def paired(t):
+    x, c, s = t["X"].float(), t["cos"][:, None], t["sin"][:, None]
+    a, b = x[..., 0::2], x[..., 1::2]
+    return functional().pad((a * c - b * s)[..., None], (0, 1)).add(functional().pad((b * c + a * s)[..., None], (1, 0))).flatten(-2).to(t["X"].dtype)
+
+
+def gated_pairs(t):
+    h = t["X"] @ t["W"]
+    return (functional().silu(h[:, 0::2].float()) * h[:, 1::2].float()).to(t["X"].dtype)
+
+
+def pooled(t):
+    live = t["len"].new_ones(t["X"].shape[1]).cumsum(0)[None] - 1 < t["len"][:, None]
+    return (t["X"].float() * live[:, :, None]).sum(1) / t["len"][:, None].float()
+
+
+def instance_norm(t):
+    x = t["X"].float()
+    d = x - x.mean(1, True)
+    return (d * (d.square().mean(1, True) + 1e-5).rsqrt() * t["gain"].float() + t["shift"].float()).to(t["X"].dtype)
 
 
 ROWS = {"M": 16384, "N": 4096}
@@ -236,6 +311,83 @@ OTHERS = {
   Output P (M, N)
   Compute Softmax X over M and get P
 """, ROWS, lambda t: t["X"].float().softmax(0).to(t["X"].dtype)),
+    "softmax over the middle": cell("""
+  Input X (B, N, C)
+  Output P (B, N, C)
+  Compute Softmax X over N and get P
+""", {"B": 256, "N": 1024, "C": 256}, lambda t: t["X"].float().softmax(1).to(t["X"].dtype)),
+    "norm of channels over 196 places": cell("""
+  Input X (B, N, C)
+  Input gain (C)
+  Input shift (C)
+  Output Y (B, N, C)
+  Compute RowMean X over N and get m
+  Compute Subtract X, m and get D
+  Compute Square D and get D2
+  Compute RowMean D2 over N and get v
+  Compute Add v, 1e-5 and get new v
+  Compute Rsqrt v and get new v
+  Compute Multiply D, v and get new D
+  Compute Multiply D, gain and get new D
+  Compute Add D, shift and get Y
+""", {"B": 256, "N": 196, "C": 512}, instance_norm),
+    "softmax of 197": cell("row_softmax", {"M": 200000, "N": 197}, lambda t: t["X"].float().softmax(-1).to(t["X"].dtype)),
+    "log-sum-exp, 50k": cell("""
+  Input X (M, N)
+  Output L (M, 1) fp32
+  Compute RowMax X and get m
+  Compute Subtract X, m and get E
+  Compute Exp E and get new E
+  Compute RowSum E and get s
+  Compute Log s and get l
+  Compute Add l, m and get L
+""", {"M": 8192, "N": 50257}, lambda t: t["X"].float().logsumexp(-1, True)),
+    "mean of tokens by length": cell("""
+  Input X (B, L, N)
+  Input len (B) int32
+  Output Y (B, N) fp32
+  Index b over B
+  Index l over L
+  Compute Mask X where l < len[b] else 0 and get Z
+  Compute RowSum Z over L and get s
+  Compute Reshape s and get q (B, N)
+  Compute Define d (B, 1) as len[b]
+  Compute Divide q, d and get Y
+""", {"B": 128, "L": 1024, "N": 1024}, pooled, {"len": lambda x: x.random_(1, 1024)}),
+    "transposed": cell("""
+  Input X (M, N)
+  Output Y (N, M)
+  Index i over M
+  Index j over N
+  Compute Define R (N, M) as X[i, j]
+  Compute Multiply R, 2 and get Y
+""", {"M": 8192, "N": 8192}, lambda t: (t["X"].T * 2).contiguous()),
+    "rotary embedding of pairs": cell("""
+  Input X (L, Hd, D)
+  Input cos (L, D div 2) fp32
+  Input sin (L, D div 2) fp32
+  Output Y (L, Hd, D)
+  Index l over L
+  Index h over Hd
+  Index d over D
+  Compute Define R (L, Hd, D) as where(d % 2 == 0, X[l, h, d] * cos[l, d div 2] - X[l, h, d + 1] * sin[l, d div 2], X[l, h, d] * cos[l, d div 2] + X[l, h, d - 1] * sin[l, d div 2])
+  Compute Multiply R, 1 and get Y
+""", {"L": 16384, "Hd": 32, "D": 128}, paired),
+    "embedding, RMSNorm": cell("""
+  Input ids (M) int32
+  Input E (V, N)
+  Input gain (N)
+  Output Y (M, N)
+  Index i over M
+  Index j over N
+  Compute Define X (M, N) as E[ids[i], j]
+  Compute Square X and get Q
+  Compute RowMean Q and get r
+  Compute Add r, 1e-5 and get new r
+  Compute Rsqrt r and get new r
+  Compute Multiply X, r and get Y
+  Compute Multiply Y, gain and get new Y
+""", {"M": 32768, "V": 50000, "N": 2048}, lambda t: rms(t["E"][t["ids"].long()], t["gain"]), {"ids": lambda x: x.random_(0, 50000)}),
     "cross-entropy, 128k, smoothed": cell("""
   Input X (M, N)
   Input labels (M) int32
@@ -380,6 +532,48 @@ OTHERS = {
 """, {"M": 8192, "N": 4096, "K": 4096}, lambda t: ((t["A"] @ t["B"].T).float() * t["s"] + t["R"].float()).to(t["A"].dtype), {"B": scaled(1 / 64)}),
     "SwiGLU, two products": cell("swiglu", {"M": 4096, "K": 4096, "F": 8192},
                                      lambda t: functional().silu(t["X"] @ t["Wg"].T) * (t["X"] @ t["Wu"].T), {"Wg": scaled(1 / 64), "Wu": scaled(1 / 64)}),
+    "gated, columns in pairs": cell("""
+  Input X (M, K)
+  Input W (K, F * 2)
+  Output Y (M, F)
+  Index i over M
+  Index n over F
+  Compute GEMM X, W and get H
+  Compute Define G (M, F) as H[i, 2 * n] * sigmoid(H[i, 2 * n]) * H[i, 2 * n + 1]
+  Compute Multiply G, 1 and get Y
+""", {"M": 4096, "K": 4096, "F": 4096}, gated_pairs, {"W": scaled(1 / 64)}),
+    "gradient of weights": cell("""
+  Input A (K, M)
+  Input B (K, N)
+  Output C (M, N) fp32
+  Compute GEMM A.T, B and get C
+""", {"M": 4096, "N": 4096, "K": 16384}, lambda t: (t["A"].T @ t["B"]).float()),
+    "products of a batch": cell("""
+  Input A (B, M, K)
+  Input W (B, K, N)
+  Output C (B, M, N)
+  Compute GEMM A, W and get C
+""", {"B": 128, "M": 512, "N": 512, "K": 512}, lambda t: t["A"] @ t["W"]),
+    "16 rows, bias, SiLU": cell("""
+  Input A (M, K)
+  Input B (N, K)
+  Input bias (N)
+  Output C (M, N)
+  Compute GEMM A, B.T and get S
+  Compute Add S, bias and get new S
+  Compute Silu S and get C
+""", {"M": 16, "N": 8192, "K": 8192}, lambda t: functional().silu(t["A"] @ t["B"].T + t["bias"]), {"B": scaled(1 / 64)}),
+    "int8 by int8, scales of rows and columns": cell("""
+  Input A (M, K) int8
+  Input B (N, K) int8
+  Input a (M, 1) fp32
+  Input b (N, 1) fp32
+  Output C (M, N)
+  Compute GEMM A, B.T and get S
+  Compute Multiply S, a and get new S
+  Compute Multiply S, b.T and get C
+""", {"M": 4096, "N": 4096, "K": 4096}, lambda t: (t["A"].bfloat16() @ t["B"].bfloat16().T).float().mul(t["a"]).mul(t["b"].T).bfloat16(),
+        {"a": lambda x: x.abs_() * 1e-3, "b": lambda x: x.abs_() * 1e-3}),
     "RMSNorm, product": cell("rmsnorm_gemm", {"M": 8192, "K": 4096, "N": 4096}, lambda t: rms(t["X"], t["gain"]) @ t["W"], {"W": scaled(1 / 64)}),
     "product, softmax": cell("""
   Input X (M, K)
@@ -418,7 +612,11 @@ OTHERS = {
   Compute GEMM H, B and get Y
 """, {"M": 32768, "K": 1024, "R": 128, "N": 1024}, lambda t: functional().relu(t["X"] @ t["A"]) @ t["B"], {"A": scaled(1 / 32), "B": scaled(1 / 12)}),
 }
-CELLS = {**ATTENTION, **OTHERS}
+CELLS = {**ATTENTION, **SHAPES, **OTHERS}
+
+
+def group_of(name):
+    return "attention" if name in ATTENTION else "attention at shapes of models" if name in SHAPES else "other operators"
 
 
 def folder_of(options, name):
@@ -545,19 +743,23 @@ class Parent(common.Parent):
                 f"{r['local_bytes']} spilt, differs by {r['difference']:.1e}{'' if r['check']['ok'] else ' WRONG'}")
 
     def write(self):
-        cells = [common.result_cell("attention" if name in ATTENTION else "other operators", "operator", name,
+        cells = [common.result_cell(group_of(name), "operator", name,
                                     {"bytes": r["bytes"]}, r["ms"], r["mhz"], difference=r["difference"],
                                     kernels=r["kernels"], ok=r["check"]["ok"])
                  for name, r in zip(self.cells, self.results) if r and "ms" in r]
         common.write_results(self.options.out, common.results(
             "fused operators beside torch.compile", {"ours": "ours", "compiled": "torch.compile"}, cells,
             {**self.conditions, "target": self.options.target}, self.options, data="random normal",
-            notes=["Attention: flex_attention; the others: Inductor. Both in CUDA graphs. Bytes are those of inputs and outputs."]))
+            notes=["Attention: flex_attention; at shapes of models scaled_dot_product_attention; the others: Inductor. Both in CUDA graphs. Bytes are those of inputs and outputs."]))
 
     def summary(self):
         ratios = [r["ratio"] for _, r in self.good()]
         if ratios:
             print(f"least {min(ratios):.2f}, geometric mean {common.mean(ratios):.2f} of torch.compile's speed")
+        for group in dict.fromkeys(map(group_of, self.cells)):
+            some = [r["ratio"] for name, r in self.good() if group_of(name) == group]
+            if some:
+                print(f"  {group}: {min(some):.2f} to {max(some):.2f}, mean {common.mean(some):.2f}")
 
 
 def parse():

@@ -174,6 +174,7 @@ try ../tests/gen/largest_gradient --set F=31 --set apart=1 --target sm_90a --dty
 try ../tests/gen/largest_rounded --set BM=48 --bind M=101
 try ../tests/gen/largest_rounded --set BM=48 --dtype fp16 --target sm_75 --bind M=33
 try ../tests/gen/weights_of_columns --set N=1 --set K=33 --dtype fp16 --target sm_86 --bind M=7
+try ../tests/gen/scales_of_keys --set D=128 --dtype fp16 --target sm_75 --bind b=1 --bind h=1 --bind q=70 --bind kv=133
 try ../tests/gen/allocated_on_the_way --bind T=37
 try ../tests/gen/few_rows_through_shared --bind M=9 --bind N=700
 try ../tests/gen/few_rows_through_shared --dtype fp16 --target sm_75 --bind M=9 --bind N=255

@@ -5,7 +5,7 @@
 #include "pass/rewrite.h"
 
 /* The region of a PREPARE, its loads as they are, whose results go into the acquired stages of these rings: a slab
- * after the other, as few at once as leave registers free. Its operation k's tile goes into rings[k]. */
+ * after the other, as few at once as leave registers free, of which a thread has so many. Its operation k's tile goes into rings[k]. */
 TileBlock *slabs_of(TileProgram *program, TileKernel *kernel, const TileOp *prepare, TileValue *const *rings, int registers);
 
 #endif

@@ -133,7 +133,8 @@ bool view_find_told(Finder *f, const DefOp *op, const Expr *e)
         } else if (own) {
             used[axis] = true;
             v->axes[d] = axis;
-        } else if (!(v->at[d] = told(f, op, e->args[d])) || (!expr_mentions(v->at[d], "row") && !view_find_entry(f, d, e->args[d]))) {
+        } else if (!(v->at[d] = told(f, op, e->args[d])) ||
+                   (!expr_mentions(v->at[d], "row") && !view_find_entry(f, d, e->args[d]) && !view_look_up_entry(f, op, d, e->args[d]))) {
             return false;
         }
         bool all = v->tensor->dims[d].size == v->seen->dims[v->seen->rank - 2].size;

@@ -47,7 +47,7 @@ static const char *unused_name(const Suggester *s)
 {
     if (!s->stmt)
         return NULL;
-    return s->stmt->kind == STMT_COPY ? s->stmt->name : s->stmt->kind == STMT_COMPUTE && compute_result(s->stmt) ? expr_base_name(compute_result(s->stmt)) : NULL;
+    return s->stmt->kind == STMT_COPY ? copy_tile(s->stmt) : s->stmt->kind == STMT_COMPUTE && compute_result(s->stmt) ? expr_base_name(compute_result(s->stmt)) : NULL;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------ */

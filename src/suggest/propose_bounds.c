@@ -143,6 +143,30 @@ static bool try_from_first(Vary *v, const Stmt *loop)
     return less && suggest_edit(v->s, lo->span, arena_printf(v->s->arena, "max(0, %s)", suggest_quoted(v->s, lo->span)), "none lies before the first");
 }
 
+/* With another sign of what a begin is less, or more, by. */
+static bool try_signs(Vary *v, const Expr *e)
+{
+    bool sum = e && e->kind == EXPR_BINARY && (e->op == EO_ADD || e->op == EO_SUB);
+
+    if (!e)
+        return false;
+    if (sum && suggest_edit(v->s, e->span, arena_printf(v->s->arena, "%s %s %s", suggest_expr(v->s, e->a), e->op == EO_ADD ? "-" : "+", suggest_expr(v->s, e->b)), "the other sign"))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (try_signs(v, e->args[i]))
+            return true;
+    return try_signs(v, e->a) || try_signs(v, e->b);
+}
+
+/* A begin that leaves out too much. */
+static bool try_earlier(Vary *v, const Stmt *loop)
+{
+    const Stmt *named = loop->lo->kind == EXPR_NAME ? block_find(&v->kernel->body, STMT_ASSIGN, loop->lo->name) : NULL;
+    bool zero = loop->lo->kind == EXPR_INT && loop->lo->i == 0;
+
+    return !zero && (try_signs(v, named ? named->value : loop->lo) || suggest_edit(v->s, loop->lo->span, "0", "from the first on, of which the mask leaves what counts"));
+}
+
 /* From what the end is made of. */
 static bool try_begin(Vary *v, const Stmt *loop)
 {
@@ -181,7 +205,7 @@ static bool try_kernel(Vary *v)
         if (loop->kind != STMT_FOR || !loop->lo || !loop->hi)
             continue;
         all = tiles_of(v, loop);
-        if (try_unused(v, loop, &unused) || try_both(v, loop, &unused) || try_begin(v, loop) || try_part(v, loop, &unused) || try_from_first(v, loop) || (all && try_range(v, loop, "0", all, "all tiles, of which the mask leaves what counts")))
+        if (try_unused(v, loop, &unused) || try_both(v, loop, &unused) || try_begin(v, loop) || try_part(v, loop, &unused) || try_from_first(v, loop) || try_earlier(v, loop) || (all && try_range(v, loop, "0", all, "all tiles, of which the mask leaves what counts")))
             return true;
     }
     return false;

@@ -184,6 +184,10 @@ try ../tests/gen/sums_up_to_each_row --dtype fp16 --target sm_75 --bind b=1 --bi
 try ../tests/gen/gates_summed --dtype fp16 --target sm_75 --bind b=2 --bind h=2 --bind n=133
 try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9
 kernels 3 ../tests/gen/scales_of_blocks --set K=384 --target sm_89
+kernels 3 ../tests/gen/integers_of_both --set N=4096 --set K=4096 --bind M=4096 --target sm_90a
+kernels 1 ../tests/gen/integers_of_both --set N=4096 --set K=4096 --target sm_90a    # of how many rows is not known
+try ../tests/gen/integers_of_both --set N=72 --set K=136 --set apart=1 --target sm_90a --bind M=70
+try ../tests/gen/integers_of_both --set N=72 --set K=136 --set apart=1 --dtype fp16 --target sm_75 --bind M=33
 kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80
 kernels 2 ../tests/gen/queries_absorbed --set h=16
 kernels 3 ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=128

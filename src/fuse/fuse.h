@@ -19,9 +19,9 @@ Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
 /* Whether one kernel's blocks would each sum all of a tensor again. */
 bool fuse_repeats(Arena *arena, Syms *syms, const Def *def);
 
-/* Multiplies operands of 8 bits as numbers of this type of 16; and whether there are any: widen.c. */
-void fuse_widen(Def *def, DType wide);
-bool fuse_can_widen(const Def *def);
+/* Multiplies operands of 8 bits, integers or floats, as numbers of this type of 16; and whether there are any: widen.c. */
+void fuse_widen(Def *def, DType wide, bool integers);
+bool fuse_can_widen(const Def *def, bool integers);
 /* A sketch whose kernels fold entries of a leading dimension, which share what they stream, into the rows of
  * their tiles, where they can; NULL: none can. */
 Program *fuse_fold(Arena *arena, const Def *def, const Program *sketch);

@@ -1,4 +1,4 @@
-/* widen.c: operands of 8 bits as numbers of 16, for tensor cores that do not take them as they lie.
+/* widen.c: operands of 8 bits as numbers of 16, where they would be taken as they lie.
  *
  * Warpgroups multiply by 8 bits only what has the sum along its rows (PTX ISA, "wgmma": K-major alone), which keys have and
  * values have not, and keep too few bits of such sums for scores that exponentials are taken of (pass/split.c). Widened, which is
@@ -10,6 +10,8 @@
  *                                            Compute GEMM Q_wide, K_wide.T and get S
  *
  * (On an H200, two products with a softmax between, in e4m3, take 0.4 to 0.8 of the time.)
+ *
+ * Integers each kernel that multiplies widens in any case; seen as an operation, that can be made once, ahead (apart.c).
  */
 #include "fuse/fuse.h"
 
@@ -18,9 +20,11 @@ typedef struct Widener {
     DType wide;
 } Widener;
 
-static bool is_wanted(const DefValue *v)
+static bool is_wanted(const DefValue *v, bool integers)
 {
-    return v && v->is_input && dtype_is_float(v->dtype) && dtype_bytes(v->dtype) == 1;
+    bool of_kind = v && (integers ? v->dtype == DT_I8 || v->dtype == DT_U8 : dtype_is_float(v->dtype));
+
+    return of_kind && v->is_input && dtype_bytes(v->dtype) == 1;
 }
 
 /* Whether an operand was cast to 8 bits, as the definition wants it. */
@@ -36,15 +40,15 @@ static bool is_narrowed(const DefOp *product)
 }
 
 /* Whether the operation is a product of an operand that is to be widened. */
-static bool is_product(const DefOp *op)
+static bool is_product(const DefOp *op, bool integers)
 {
-    return op->op == OP_GEMM && !is_narrowed(op) && (is_wanted(op->args[0].value) || is_wanted(op->args[1].value));
+    return op->op == OP_GEMM && !is_narrowed(op) && (is_wanted(op->args[0].value, integers) || is_wanted(op->args[1].value, integers));
 }
 
-bool fuse_can_widen(const Def *def)
+bool fuse_can_widen(const Def *def, bool integers)
 {
     for (int i = 0; i < def->ops.len; i++)
-        if (is_product(def->ops.data[i]))
+        if (is_product(def->ops.data[i], integers))
             return true;
     return false;
 }
@@ -98,19 +102,20 @@ static void move_last(Widener *w, int at)
     ops[at] = last;
 }
 
-void fuse_widen(Def *def, DType wide)
+void fuse_widen(Def *def, DType wide, bool integers)
 {
     Widener w = {.def = def, .wide = wide};
 
     for (int i = 0; i < def->ops.len; i++) {
         DefOp *op = def->ops.data[i];
-        bool widens = is_product(op);
+        bool widens = is_product(op, integers);
 
         for (int k = 0; widens && k < 2; k++) {
             DefValue *v = op->args[k].value;
-            DefOp *cast = is_wanted(v) ? cast_of(&w, v) : NULL;
+            bool wanted = is_wanted(v, integers);
+            DefOp *cast = wanted ? cast_of(&w, v) : NULL;
 
-            if (is_wanted(v) && !cast) {
+            if (wanted && !cast) {
                 cast = add_cast(&w, op, v);
                 move_last(&w, i++);
             }

@@ -35,7 +35,7 @@ END
 # What reads the tables, in front of the library, whose own tables are the old ones.
 ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -O0 -w -I"$dir" -Isrc -Iinclude -o "$dir/more" "$dir/main.c" \
     src/prompt/language.c src/lang/ops.c src/lang/lines.c src/lang/lexer.c \
-    src/base/arena.c src/base/str.c -lm >"$dir/err" 2>&1
+    src/base/arena.c src/base/slab.c src/base/str.c -lm >"$dir/err" 2>&1
 verdict 'the prompts compile with longer tables' '[ -x "$dir/more" ]'
 "$dir/more" >"$dir/definition" 2>>"$dir/err"
 "$dir/more" 1 >"$dir/sketch" 2>>"$dir/err"

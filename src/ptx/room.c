@@ -379,8 +379,9 @@ static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
 /* Elements a length of the launch from each other, each of which has an address: more than a role has beside all else. */
 static bool is_strided_by_many(const TileOp *op)
 {
+    if (!tile_is_strided(op)) return false;
     const TileType *t = &op->results[0]->type;
-    return tile_is_strided(op) && lay_fragment_values(t->layout, t->rows, t->cols) > STRIDED_MANY;
+    return lay_fragment_values(t->layout, t->rows, t->cols) > STRIDED_MANY;
 }
 
 static bool masks_columns(const TileOp *op)

@@ -13,8 +13,8 @@ static bool try_coordinate(Vary *v, const Stmt *copy, int i, const char *dim, Ex
     Stmt *changed = suggest_like(v->s, copy);
 
     changed->coords = arena_array(v->s->arena, Coord, copy->n_coords + 1);
-    memcpy(changed->coords, copy->coords, (size_t)i * sizeof *copy->coords);
-    memcpy(changed->coords + i + 1, copy->coords + i, (size_t)(copy->n_coords - i) * sizeof *copy->coords);
+    for (int k = 0; k < copy->n_coords; k++)
+        changed->coords[k < i ? k : k + 1] = copy->coords[k];
     changed->coords[i] = (Coord){.name = dim, .value = value};
     changed->n_coords = copy->n_coords + 1;
     return suggest_stmt(v->s, copy, changed, "a coordinate for this dimension as well");

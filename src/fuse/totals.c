@@ -156,10 +156,12 @@ static Goal with_outputs(const Cutter *c, const Goal *goal, const Goal *totals, 
             both->values[both->n++] = goal->values[i];
         else
             rest.values[rest.n++] = goal->values[i];
-    const bool *needed = cut_needed_for(c, &rest);
+    Goal read = {.values = arena_array(c->arena, DefValue *, totals->n + 1)};
     for (int i = 0; i < totals->n; i++)
-        if (needed[totals->values[i]->id])
-            both->values[both->n++] = totals->values[i];
+        read.values[read.n++] = totals->values[i];
+    cut_leave_read(c, &read, &rest);
+    for (int i = 0; i < read.n; i++)
+        both->values[both->n++] = read.values[i];
     return rest;
 }
 

@@ -243,6 +243,21 @@ def instance_norm(t):
     return (d * (d.square().mean(1, True) + 1e-5).rsqrt() * t["gain"].float() + t["shift"].float()).to(t["X"].dtype)
 
 
+def rotary(element, function):
+    """Each element with the one that it is turned with; an expression of both."""
+    return cell(f"""
+  Input X (L, Hd, D)
+  Input cos (L, D div 2) fp32
+  Input sin (L, D div 2) fp32
+  Output Y (L, Hd, D)
+  Index l over L
+  Index h over Hd
+  Index d over D
+  Compute Define R (L, Hd, D) as {element}
+  Compute Multiply R, 1 and get Y
+""", {"L": 16384, "Hd": 32, "D": 128}, function)
+
+
 ROWS = {"M": 16384, "N": 4096}
 OTHERS = {
     "RMSNorm": cell("rmsnorm", ROWS, lambda t: rms(t["X"], t["gain"])),
@@ -332,16 +347,7 @@ OTHERS = {
   Compute Add D, shift and get Y
 """, {"B": 256, "N": 196, "C": 512}, instance_norm),
     "softmax of 197": cell("row_softmax", {"M": 200000, "N": 197}, lambda t: t["X"].float().softmax(-1).to(t["X"].dtype)),
-    "log-sum-exp, 50k": cell("""
-  Input X (M, N)
-  Output L (M, 1) fp32
-  Compute RowMax X and get m
-  Compute Subtract X, m and get E
-  Compute Exp E and get new E
-  Compute RowSum E and get s
-  Compute Log s and get l
-  Compute Add l, m and get L
-""", {"M": 8192, "N": 50257}, lambda t: t["X"].float().logsumexp(-1, True)),
+    "log-sum-exp, 50k": cell("log_sum_exp", {"M": 8192, "N": 50257}, lambda t: t["X"].float().logsumexp(-1, True)),
     "mean of tokens by length": cell("""
   Input X (B, L, N)
   Input len (B) int32
@@ -362,17 +368,8 @@ OTHERS = {
   Compute Define R (N, M) as X[i, j]
   Compute Multiply R, 2 and get Y
 """, {"M": 8192, "N": 8192}, lambda t: (t["X"].T * 2).contiguous()),
-    "rotary embedding of pairs": cell("""
-  Input X (L, Hd, D)
-  Input cos (L, D div 2) fp32
-  Input sin (L, D div 2) fp32
-  Output Y (L, Hd, D)
-  Index l over L
-  Index h over Hd
-  Index d over D
-  Compute Define R (L, Hd, D) as where(d % 2 == 0, X[l, h, d] * cos[l, d div 2] - X[l, h, d + 1] * sin[l, d div 2], X[l, h, d] * cos[l, d div 2] + X[l, h, d - 1] * sin[l, d div 2])
-  Compute Multiply R, 1 and get Y
-""", {"L": 16384, "Hd": 32, "D": 128}, paired),
+    "rotary embedding of pairs": rotary(
+        "where(d % 2 == 0, X[l, h, d] * cos[l, d div 2] - X[l, h, d + 1] * sin[l, d div 2], X[l, h, d] * cos[l, d div 2] + X[l, h, d - 1] * sin[l, d div 2])", paired),
     "embedding, RMSNorm": cell("""
   Input ids (M) int32
   Input E (V, N)
@@ -461,17 +458,8 @@ OTHERS = {
   Compute Round Y and get Q
   Compute Divide m, 127 and get s
 """, ROWS, quantized),
-    "rotary embedding": cell("""
-  Input X (L, Hd, D)
-  Input cos (L, D div 2) fp32
-  Input sin (L, D div 2) fp32
-  Output Y (L, Hd, D)
-  Index l over L
-  Index h over Hd
-  Index d over D
-  Compute Define R (L, Hd, D) as where(d < D div 2, X[l, h, d] * cos[l, d] - X[l, h, d + D div 2] * sin[l, d], X[l, h, d] * cos[l, d - D div 2] + X[l, h, d - D div 2] * sin[l, d - D div 2])
-  Compute Multiply R, 1 and get Y
-""", {"L": 16384, "Hd": 32, "D": 128}, rotated),
+    "rotary embedding": rotary(
+        "where(d < D div 2, X[l, h, d] * cos[l, d] - X[l, h, d + D div 2] * sin[l, d], X[l, h, d] * cos[l, d - D div 2] + X[l, h, d - D div 2] * sin[l, d - D div 2])", rotated),
     "convolution of 4 taps, SiLU": cell("""
   Input X (B, L, C)
   Input W (4, C)

@@ -98,7 +98,7 @@ static void put_number(Room *room, long long value)
 static size_t put_plain(Room *room, const char *directive, va_list *args)
 {
     const char *text;
-    char letter;
+    char c;
 
     switch (*directive) {
     case 's':
@@ -115,8 +115,8 @@ static size_t put_plain(Room *room, const char *directive, va_list *args)
         put_number(room, va_arg(*args, long long));
         return 3;
     case 'c':
-        letter = (char)va_arg(*args, int);
-        put(room, &letter, 1);
+        c = (char)va_arg(*args, int);
+        put(room, &c, 1);
         return 1;
     case '%':
         put(room, "%", 1);

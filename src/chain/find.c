@@ -414,13 +414,11 @@ static Program *with_wide(Chain *chain, int fold, int apart, bool integers)
 /* With integers of 8 bits made numbers of 16 by kernels ahead, where that is faster by a tenth; else the sketch itself. */
 static Program *made_wide_once(Chain *chain, Program *sketch, int fold, int apart)
 {
-    static const double GAIN = 0.1; /* as fuse_apart asks */
-
     if (!sketch || apart == 0 || !fuse_can_widen(chain->def, true) || (apart < 0 && !sizes_given(chain)))
         return sketch;
     Program *wide = with_wide(chain, fold, apart, true);
     bool ahead = wide && wide->units.len > sketch->units.len;
-    return ahead && (apart > 0 || cycles_of(chain, wide) < (1 - GAIN) * cycles_of(chain, sketch)) ? wide : sketch;
+    return ahead && (apart > 0 || cycles_of(chain, wide) < (1 - FUSE_APART_GAIN) * cycles_of(chain, sketch)) ? wide : sketch;
 }
 
 /* With operands of 8 bits as numbers of 16, where warpgroups multiply then and did not before; else the sketch itself. */

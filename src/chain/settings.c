@@ -104,18 +104,6 @@ void chain_mark_taken(Chain *chain)
             chain->settings.list.data[i].used = true;
 }
 
-static bool declares_size(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++) {
-        const Stmt *s = unit->body.data[i];
-
-        for (int d = 0; d < s->n_shape && (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT); d++)
-            if (expr_mentions(s->shape[d], name))
-                return true;
-    }
-    return false;
-}
-
 void chain_give_own(Chain *chain, const Unit *unit)
 {
     Settings kept = {.dtype = chain->settings.dtype};
@@ -124,7 +112,7 @@ void chain_give_own(Chain *chain, const Unit *unit)
         const Setting *set = &chain->settings.list.data[i];
 
         bool number = is_forced(set->name) && block_find(&unit->body, STMT_PARAM, set->name);
-        if (number || (is_forced(set->name) && declares_size(unit, set->name)))
+        if (number || (is_forced(set->name) && unit_has_size(unit, set->name)))
             settings_put(chain->arena, &chain->own, *set);
         if (!number)
             vec_push(chain->arena, &kept.list, *set);

@@ -101,21 +101,6 @@ bool launch_known(Session *s, const Def *def, const Settings *compiled)
     return launch_parse(s, "bind", s->options.binds.data, s->options.binds.len, &shape) && all_known(s, def, compiled, &shape);
 }
 
-/* Whether a size of the unit's tensors is made of the name, or it is a Param. */
-static bool unit_has(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++) {
-        const Stmt *stmt = unit->body.data[i];
-
-        if (stmt->kind == STMT_PARAM && strcmp(stmt->name, name) == 0)
-            return true;
-        for (int d = 0; d < stmt->n_shape && (stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT); d++)
-            if (expr_mentions(stmt->shape[d], name))
-                return true;
-    }
-    return false;
-}
-
 bool launch_known_by(Session *s, const Program *program)
 {
     LaunchShape shape = {0};
@@ -125,7 +110,8 @@ bool launch_known_by(Session *s, const Program *program)
         bool known = false;
 
         for (int u = 0; u < program->units.len; u++)
-            known |= unit_has(program->units.data[u], shape.data[i].name);
+            known |= unit_has_size(program->units.data[u], shape.data[i].name) ||
+                     block_find(&program->units.data[u]->body, STMT_PARAM, shape.data[i].name);
         if (!known)
             session_usage(s, "'%s' is neither a dimension nor a parameter", shape.data[i].name);
         all = known;

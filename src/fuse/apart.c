@@ -19,9 +19,6 @@ enum {
     ONE_TILE = 128 /* rows or columns of a result that most tiles are as large as: the operand is made once as it is */
 };
 
-/* Of the time that a kernel more must save: the model is not better than that. */
-static const double GAIN = 0.1;
-
 typedef struct Apart {
     Arena *arena;
     Syms *syms;
@@ -163,7 +160,7 @@ static Program *make_apart(void *user, const Def *def, int n_values)
 
 Program *fuse_apart(Arena *arena, Syms *syms, const Def *def, const Settings *launch, double least, FuseCost cost, void *user)
 {
-    Apart a = {.arena = arena, .syms = syms, .launch = launch, .cost = cost, .user = user, .forced = isinf(least), .least = least * (1 - GAIN)};
+    Apart a = {.arena = arena, .syms = syms, .launch = launch, .cost = cost, .user = user, .forced = isinf(least), .least = least * (1 - FUSE_APART_GAIN)};
 
     return cut_as_seen(arena, syms, def, make_apart, &a);
 }

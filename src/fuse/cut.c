@@ -114,20 +114,25 @@ bool cut_has_shape(const Cutter *c, const DefValue *value)
     return value->rank > 0;
 }
 
-DefValue *cut_repeated_product(const Cutter *c, const Goal *goal, const Goal *cut)
+bool *cut_needed_behind(const Cutter *c, const Goal *left, const Goal *goal)
 {
-    const bool *before = cut_needed_for(c, cut);
     Cutter with = *c;
 
     memset(&with.kept, 0, sizeof with.kept);
     for (int i = 0; i < c->kept.len; i++)
         vec_push(c->arena, &with.kept, c->kept.data[i]);
-    for (int i = 0; i < cut->n; i++) {
-        Kept kept = {.value = cut->values[i]};
+    for (int i = 0; i < left->n; i++) {
+        Kept kept = {.value = left->values[i]};
 
         vec_push(c->arena, &with.kept, kept);
     }
-    const bool *after = cut_needed_for(&with, goal);
+    return cut_needed_for(&with, goal);
+}
+
+DefValue *cut_repeated_product(const Cutter *c, const Goal *goal, const Goal *cut)
+{
+    const bool *before = cut_needed_for(c, cut), *after = cut_needed_behind(c, cut, goal);
+
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
 

@@ -82,6 +82,7 @@ bool cut_is_long(const Def *def, int most);
 
 /* By value id: what the goal is computed from, itself included. */
 bool *cut_needed_for(const Cutter *c, const Goal *goal);
+bool *cut_needed_behind(const Cutter *c, const Goal *left, const Goal *goal); /* likewise, were these kept as well */
 /* Adds a goal in one step, and steps ahead for what it reads single elements of. */
 bool cut_reach(Cutter *c, const Goal *goal);
 /* Adds a goal in as few steps as are found, with those ahead that they take. */
@@ -117,8 +118,6 @@ DefValue *cut_as_wanted(const Def *def, DefValue *total);
 /* Adds a step for the first values that leaves what the others need of it, if there is anything, and can be such a step. What
  * is kept stays so if not. */
 bool cut_share(Cutter *c, const Goal *first, const Goal *rest);
-/* Leaves of the values those that the rest reads where all of them are kept: what only others of them are made of it needs no more. */
-void cut_leave_read(const Cutter *c, Goal *left, const Goal *rest);
 /* Adds a step for the first of these values, and for those of its rows that are made of the same products, or, of each other,
  * one of which is made of the other; likewise. */
 bool cut_together(Cutter *c, const Goal *values, bool of_each_other);

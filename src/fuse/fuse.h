@@ -65,6 +65,8 @@ int fuse_rearranges(const Program *program);
 /* What a sketch takes, by the model at hand; INFINITY: it cannot be, or that is not known. */
 typedef double (*FuseCost)(void *user, const Program *sketch);
 
+/* Of the time, what kernels ahead must save: the model is not better than that. */
+#define FUSE_APART_GAIN 0.1
 /* The same with operands of products made once, by kernels ahead, where that takes much less than `least`, what
  * one kernel does (INFINITY: wherever they can be). launch: sizes that it is said to give; NULL: none.
  * NULL: it does not. */

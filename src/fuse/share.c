@@ -88,16 +88,12 @@ static void keep(Cutter *c, const Goal *left)
     }
 }
 
-void cut_leave_read(const Cutter *c, Goal *left, const Goal *rest)
+/* Leaves of the values those that the rest reads where all of them are kept: what only others of them are made of it needs no more. */
+static void leave_what_is_read(const Cutter *c, Goal *left, const Goal *rest)
 {
-    Cutter all = *c;
+    const bool *read = cut_needed_behind(c, left, rest);
     int n = 0;
 
-    memset(&all.kept, 0, sizeof all.kept);
-    for (int i = 0; i < c->kept.len; i++)
-        vec_push(c->arena, &all.kept, c->kept.data[i]);
-    keep(&all, left);
-    const bool *read = cut_needed_for(&all, rest);
     for (int i = 0; i < left->n; i++)
         if (read[left->values[i]->id])
             left->values[n++] = left->values[i];
@@ -114,7 +110,7 @@ bool cut_share(Cutter *c, const Goal *first, const Goal *rest)
         add_last(&s, first->values[0], &left);
     if (left.n == 0 || cut_is_read_where_written(c, left.values[0]))
         return false;
-    cut_leave_read(c, &left, rest);
+    leave_what_is_read(c, &left, rest);
     keep(c, &left);
     Goal both = {.values = arena_array(c->arena, DefValue *, first->n + left.n), .keeps = true};
     for (int i = 0; i < first->n; i++)

@@ -156,12 +156,10 @@ static Goal with_outputs(const Cutter *c, const Goal *goal, const Goal *totals, 
             both->values[both->n++] = goal->values[i];
         else
             rest.values[rest.n++] = goal->values[i];
-    Goal read = {.values = arena_array(c->arena, DefValue *, totals->n + 1)};
+    const bool *read = cut_needed_behind(c, totals, &rest);
     for (int i = 0; i < totals->n; i++)
-        read.values[read.n++] = totals->values[i];
-    cut_leave_read(c, &read, &rest);
-    for (int i = 0; i < read.n; i++)
-        both->values[both->n++] = read.values[i];
+        if (read[totals->values[i]->id])
+            both->values[both->n++] = totals->values[i];
     return rest;
 }
 

@@ -226,6 +226,7 @@ bool stmt_equal(const Stmt *a, const Stmt *b);
 bool unit_equal(const Unit *a, const Unit *b);
 /* The Input or Output of this name, which may be NULL, that the unit declares; NULL: none. */
 const Stmt *unit_tensor(const Unit *unit, const char *name);
+bool unit_has_size(const Unit *unit, const char *name); /* whether a size of its Inputs and Outputs is made of it */
 /* The first statement of this kind, and of this name, which may be NULL, that a block has, not within another; NULL: none. */
 const Stmt *block_find(const Block *block, StmtKind kind, const char *name);
 bool block_multiplies(const Block *block); /* whether there is a product in it, or in its loops */
@@ -318,6 +319,7 @@ Expr *expr_binary(Arena *arena, ExprOp op, Expr *a, Expr *b);
 Expr *expr_unary(Arena *arena, ExprOp op, Expr *a);
 Expr *expr_call(Arena *arena, const char *name, Expr **args, int n_args);
 Expr *expr_transpose(Arena *arena, Expr *a);
+Expr *expr_turned(Arena *arena, Expr *e); /* X.T of X, and X of X.T */
 Expr *expr_index(Arena *arena, Expr *base, Expr **args, int n_args);
 Expr *expr_space(Arena *arena, Expr *base, Space space);
 Expr *expr_range(Arena *arena, Expr *lo, Expr *hi);

@@ -48,6 +48,7 @@ typedef struct Schedule {
 } Schedule;
 
 enum {
+    SCHED_KEPT_MOST = 64,   /* turns of loops */
     SCHED_CLUSTER_MOST = 8, /* blocks of a cluster: what all GPUs that have clusters take */
     SCHED_SPARE_MOST = 128  /* registers that are left to the assembler */
 };

@@ -95,6 +95,11 @@ Expr *expr_transpose(Arena *arena, Expr *a)
     return expr_node(arena, EXPR_TRANSPOSE, a, NULL);
 }
 
+Expr *expr_turned(Arena *arena, Expr *e)
+{
+    return e->kind == EXPR_TRANSPOSE ? e->a : expr_transpose(arena, e);
+}
+
 Expr *expr_space(Arena *arena, Expr *base, Space space)
 {
     Expr *e = expr_node(arena, EXPR_SPACE, base, NULL);
@@ -397,6 +402,18 @@ const Stmt *unit_tensor(const Unit *unit, const char *name)
             return s;
     }
     return NULL;
+}
+
+bool unit_has_size(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        for (int d = 0; d < s->n_shape && (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT); d++)
+            if (expr_mentions(s->shape[d], name))
+                return true;
+    }
+    return false;
 }
 
 const Stmt *block_find(const Block *block, StmtKind kind, const char *name)

@@ -117,7 +117,7 @@ const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileB
     return fits;
 }
 
-static int64_t bytes_of(const TileOp *load)
+int64_t keep_bytes(const TileOp *load)
 {
     const TileType *t = &load->results[0]->type;
     return (int64_t)t->rows * t->cols * dtype_bytes(t->dtype);
@@ -133,7 +133,7 @@ bool keep_has_room(TileProgram *program, const TileKernel *kernel, const TileBlo
         int64_t bytes = 0;
         for (int k = 0; loop->kind == TILE_FOR && k < loop->regions[0]->ops.len; k++) {
             const TileOp *load = loop->regions[0]->ops.data[k];
-            if (keep_is_read_again(program, kernel, block, loop, load)) bytes += bytes_of(load);
+            if (keep_is_read_again(program, kernel, block, loop, load)) bytes += keep_bytes(load);
         }
         if (bytes > most) most = bytes;
     }
@@ -151,7 +151,7 @@ typedef struct Keeper {
 
 static int64_t bytes_kept(const Keeper *k, const TileOp *load)
 {
-    return k->kernel->kept * bytes_of(load);
+    return k->kernel->kept * keep_bytes(load);
 }
 
 /* Beside what is kept already, and what warps tell each other. */

@@ -16,6 +16,7 @@ bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const Tile
 /* Whether there are places, in so many blocks (1 where those of clusters share the turns already), for all turns of the loops in the block
  * that read again what others do; NULL: there is no such loop. */
 const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block, int blocks);
+int64_t keep_bytes(const TileOp *load); /* of the tile that it brings */
 /* Whether a block has room for so many turns of what its loops read again. */
 bool keep_has_room(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const Target *target, int turns);
 /* The part of the kernel that runs where all turns are kept, in so many blocks; NULL: there is none. */

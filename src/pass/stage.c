@@ -151,12 +151,6 @@ static int turns_kept(const Stager *s, const TileOp *loop)
     return turns > 0 && turns <= s->kernel->kept ? (int)turns : 0;
 }
 
-static int64_t bytes_of(const TileOp *load, int stages)
-{
-    const TileType *t = &load->results[0]->type;
-    return (int64_t)stages * t->rows * t->cols * dtype_bytes(t->dtype);
-}
-
 /* The buffer in which an earlier loop of the block left what the load brings; NULL: none did. */
 static TileValue *left_by_others(const Stager *s, const TileBlock *block, const TileOp *loop, const TileOp *load)
 {
@@ -187,7 +181,7 @@ static bool make_rings(Stager *s, const TileBlock *block, const TileOp *loop, Ri
         Ring *ring = &rings->data[i];
         ring->buffer = turns ? left_by_others(s, block, loop, ring->load) : NULL;
         ring->copied = ring->buffer != NULL;
-        ring->kept = ring->copied || (turns && bytes_of(ring->load, turns) <= s->room &&
+        ring->kept = ring->copied || (turns && turns * keep_bytes(ring->load) <= s->room &&
                                       keep_is_read_again(s->program, s->kernel, block, loop, ring->load));
         ring->stages = ring->kept ? turns : s->kernel->stages;
         any |= !ring->copied;
@@ -195,7 +189,7 @@ static bool make_rings(Stager *s, const TileBlock *block, const TileOp *loop, Ri
         ring->buffer = stage_buffer(s, ring->load->results[0], ring->stages, before);
         if (!ring->kept) continue;
         vec_push(s->program->arena, &s->stays, (Stays){block, loop, ring->load, ring->buffer});
-        s->room -= bytes_of(ring->load, turns);
+        s->room -= turns * keep_bytes(ring->load);
     }
     return any;
 }

@@ -354,11 +354,12 @@ static bool gathers_beyond(const Emitter *e, const TileBlock *body)
 static int of_rows(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
     int rows = 0;
+    if (e->target->has_cp_async) return 0;
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
         if (op->kind == TILE_LOAD && op->results[0]->type.rows == 1) rows += registers_of(op->results[0]);
     }
-    if (rows == 0 || e->target->has_cp_async) return 0;
+    if (rows == 0) return 0;
     int beside = rows + read_around(body, arena_array(e->arena, bool, e->kernel->next_value));
     return beside > t->carried ? beside : 0;
 }

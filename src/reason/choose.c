@@ -25,7 +25,6 @@ typedef struct Search {
     bool in_rows; /* rows.c chooses, if it can */
     bool doubted; /* something was refused for what ptxas may take */
     bool padded;  /* whole dimensions fill the panels that warps beside each other take */
-    bool kept_forced; /* with --set */
     bool through; /* operands pass through shared memory, so that warps share rows: through.c */
     int warps_from, warps_to, stages_from, stages_to, warps_n_forced;
     int tried_from, tried_to; /* warps that an earlier round tried; 0: none */
@@ -74,10 +73,8 @@ static void read_forced(Search *s)
         s->now.blocks_forced = value;
     if (forced_number(s->plan, "spare", 0, SCHED_SPARE_MOST, &value))
         s->now.spare = value;
-    if (plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, 64, &value)) { /* else it is without effect */
+    if (plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, SCHED_KEPT_MOST, &value)) /* else it is without effect */
         s->now.kept = value;
-        s->kept_forced = true;
-    }
     if (s->now.kept > 0 && forced_number(s->plan, "cluster", 0, SCHED_CLUSTER_MOST, &value))
         s->now.cluster = value;
     for (int i = 0; i < s->plan->extents.len; i++) {
@@ -251,9 +248,11 @@ static Misfit rate_kept(Search *s)
 {
     Misfit misfit = rate(s);
 
-    if (s->plan->counts.again && !s->kept_forced && (s->now.kept = plan_turns_again(s->plan, &s->now)) > 0)
+    if (!s->plan->counts.again || plan_is_set(s->plan, "kept"))
+        return misfit;
+    if ((s->now.kept = plan_turns_again(s->plan, &s->now)) > 0)
         rate(s);
-    s->now.kept = s->kept_forced ? s->now.kept : 0;
+    s->now.kept = 0;
     return misfit;
 }
 

@@ -39,7 +39,6 @@ enum {
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     MEETING = 60,        /* of warps that share rows, where each needs what the others have */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
-    MOST_KEPT = 64,      /* turns of loops (Schedule, `kept`) */
     PREPARED_STAGES = 3, /* of operands that a warpgroup prepares */
     SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands, */
     PER_SCORE = 16,      /* and one for so many of a thread's scores, */
@@ -83,8 +82,7 @@ typedef struct Modeler {
     const Target *t;
     int warps_m;
     Work *work;         /* of the region being walked */
-    bool in_loop;       /* it is in one, */
-    const Extent *loop; /* over this */
+    const Extent *loop; /* over which it is in one; NULL: it is in none */
     double most;        /* registers of tiles where most are live, */
     double looped;      /* and in loops alone */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
@@ -148,12 +146,19 @@ static int ring_stages(const Modeler *m)
     return m->t->has_cp_async || m->c->stages < 2 ? m->c->stages : m->c->stages - 1;
 }
 
-/* The turns of a loop whose tiles stay for others; 0: they do not (pass/stage.c). */
+/* Turns of the loop around a copy that others make again, which a ring may keep; 0: there are none, or no one knows how many (pass/stage.c). */
+static int64_t turns_again(const Target *t, const Choice *c, const Step *step, const Extent *loop)
+{
+    bool rings = c->stages > 1 && t->has_cp_async;
+
+    return rings && loop && step->again != AGAIN_NONE ? (loop->known + c->size[loop->id] - 1) / c->size[loop->id] : 0;
+}
+
+/* Those whose tiles stay for others. */
 static int64_t turns_kept(const Modeler *m, const Step *step, const Extent *loop)
 {
-    if (step->again == AGAIN_NONE || !loop || loop->known == 0 || m->c->stages < 2 || !m->t->has_cp_async)
-        return 0;
-    int64_t size = m->c->size[loop->id], turns = (loop->known + size - 1) / size;
+    int64_t turns = turns_again(m->t, m->c, step, loop);
+
     return turns <= m->c->kept ? turns : 0;
 }
 
@@ -163,13 +168,11 @@ int plan_turns_again(const Plan *plan, const Choice *c)
 
     for (int i = 0; i < plan->steps.len; i++)
         for (int k = 0; k < plan->steps.data[i].body.len; k++) {
-            const Extent *loop = plan->steps.data[i].extent;
-            int64_t size = loop ? c->size[loop->id] : 1, turns = loop ? (loop->known + size - 1) / size : 0;
+            int64_t turns = turns_again(plan->options->target, c, &plan->steps.data[i].body.data[k], plan->steps.data[i].extent);
 
-            if (plan->steps.data[i].body.data[k].again != AGAIN_NONE && turns > most)
-                most = turns;
+            most = turns > most ? turns : most;
         }
-    return most <= MOST_KEPT ? (int)most : 0;
+    return most <= SCHED_KEPT_MOST ? (int)most : 0;
 }
 
 /* A copy into shared memory has a place of its own: in a loop that loads it, a
@@ -564,7 +567,7 @@ static void add_places(Modeler *m, const Step *step)
     for (int i = 0; i < made->n; i++)
         add_element(m, made->ops[i], elements(m, step->result));
     m->habits.walked |= made->n > 0 || many;
-    m->habits.masked |= m->in_loop && masked;
+    m->habits.masked |= m->loop && masked;
     if ((made->n > 0 || many) && (made->read || m->scratch < WALKED_REGS))
         m->scratch = WALKED_REGS + (made->read ? m->scratch : 0);
 }
@@ -709,22 +712,19 @@ static void add_loop(Modeler *m, const Step *step)
 {
     const Extent *parts = step->parts;
     Work *outer = m->work, mine = {0};
-    bool in_loop = m->in_loop;
-    const Extent *outer_loop = m->loop;
+    const Extent *around_it = m->loop;
     double around = m->around;
 
     if (!step->extent)
         return;
-    double turns = around * plan_turns(m->c, step->extent) / (parts && parts->known > 0 ? (double)parts->known : in_loop ? 1 : plan_parts_assumed(m->plan));
+    double turns = around * plan_turns(m->c, step->extent) / (parts && parts->known > 0 ? (double)parts->known : around_it ? 1 : plan_parts_assumed(m->plan));
     m->habits.single |= step->extent->known > 0 && m->c->size[step->extent->id] >= step->extent->known;
     m->work = &mine;
-    m->in_loop = true;
     m->loop = step->extent;
     m->around = turns;
     add_steps(m, &step->body);
     m->around = around;
-    m->in_loop = in_loop;
-    m->loop = outer_loop;
+    m->loop = around_it;
     m->work = outer;
     double turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;

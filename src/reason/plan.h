@@ -354,9 +354,9 @@ double plan_parts_assumed(const Plan *plan);
 double plan_blocks(const Plan *plan, const Choice *choice);
 /* Cycles of a tile's copy, between L2 and a block of a grid of so many; 0: not known. */
 double plan_copy_cycles(const Plan *plan, const Choice *choice, double blocks, const Step *step);
-/* Registers a thread of fp32 values for rows and columns of a tile. */
 /* Turns of the longest of the loops that copy what others do, all of which might stay in shared memory; 0: that is not known, or too many. */
 int plan_turns_again(const Plan *plan, const Choice *choice);
+/* Registers a thread of fp32 values for rows and columns of a tile. */
 double plan_registers(const Choice *choice, int64_t rows, int64_t cols);
 /* reads.c: elements of tensors that a statement reads, for what it makes. */
 void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads);
@@ -368,15 +368,15 @@ double plan_read_registers(const Choice *choice, const Step *step);
 /* left.c: how much tiles of these sizes compute where a table says which blocks count, over what those as large as blocks do. */
 double plan_left(const Choice *choice, const Steps *steps);
 bool plan_masks_blocks(const Steps *steps);
-/* Instructions an element: of plain arithmetic, and of the special function unit. */
 bool plan_op_is_special(OpId op); /* it takes more than plain arithmetic */
+/* Instructions an element: of plain arithmetic, and of the special function unit. */
 void plan_op_cost(OpId op, double *plain, double *special);
-/* Whether rows of a tensor that tiles come from are no multiple of 16 bytes, as far as sizes are known. */
-bool plan_is_unaligned(Plan *plan, const Steps *steps);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */
 int plan_groups(Plan *plan, const Choice *choice);
-/* lanes.c: who is beside the warpgroups that compute (TargetBeside); and whether there may be such together. */
-BringStep plan_brings(Plan *plan, const Step *step);
+/* Whether rows of a tensor that tiles come from are no multiple of 16 bytes, as far as sizes are known. */
+bool plan_is_unaligned(Plan *plan, const Steps *steps);
+BringStep plan_brings(Plan *plan, const Step *step); /* lanes.c: of a COPY */
+/* Who is beside the warpgroups that compute (TargetBeside); and whether there may be such together. */
 unsigned plan_beside(Plan *plan, const Choice *choice);
 bool plan_comes(Plan *plan, const Choice *choice);
 /* through.c: whether a product's first operand that is computed passes through shared memory, since warps share its rows;

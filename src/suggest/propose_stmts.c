@@ -336,11 +336,6 @@ bool propose_untransposed(Suggester *s)
     return false;
 }
 
-static Expr *toggled(Suggester *s, Expr *e)
-{
-    return e->kind == EXPR_TRANSPOSE ? e->a : expr_transpose(s->arena, e);
-}
-
 /* Of a GEMM: the one, the other, both, and the operands exchanged. */
 bool propose_other_transposes(Suggester *s)
 {
@@ -349,10 +344,10 @@ bool propose_other_transposes(Suggester *s)
     if (!stmt || stmt->kind != STMT_COMPUTE || stmt->n_args != 2 || !stmt->op_known || stmt->op != OP_GEMM)
         return false;
     for (int which = 1; which < 8; which++) {
-        Stmt *changed = with_operand(s, stmt, 0, which & 2 ? toggled(s, stmt->args[0]) : stmt->args[0]);
+        Stmt *changed = with_operand(s, stmt, 0, which & 2 ? expr_turned(s->arena, stmt->args[0]) : stmt->args[0]);
 
         if (which & 1)
-            changed->args[1] = toggled(s, stmt->args[1]);
+            changed->args[1] = expr_turned(s->arena, stmt->args[1]);
         if (which & 4) {
             Expr *first = changed->args[0];
             changed->args[0] = changed->args[1];
@@ -375,7 +370,7 @@ static void turn_operands(void *user, const Stmt *stmt)
     bool product = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_GEMM && stmt->n_args == 2;
 
     for (int i = 0; product && !t->done && i < 2; i++)
-        t->done = suggest_stmt(t->s, stmt, with_operand(t->s, stmt, i, toggled(t->s, stmt->args[i])), "so the dimensions meet");
+        t->done = suggest_stmt(t->s, stmt, with_operand(t->s, stmt, i, expr_turned(t->s->arena, stmt->args[i])), "so the dimensions meet");
 }
 
 /* Of what is stored otherwise than it lies: some product that it may be made of. */
@@ -418,8 +413,8 @@ static bool exchange_maker(Suggester *s, Maker *maker)
     suggest_each(&s->unit->body, suggest_maker, maker);
     if (!maker->last)
         return false;
-    Stmt *changed = with_operand(s, maker->last, 0, toggled(s, maker->last->args[1]));
-    changed->args[1] = toggled(s, maker->last->args[0]);
+    Stmt *changed = with_operand(s, maker->last, 0, expr_turned(s->arena, maker->last->args[1]));
+    changed->args[1] = expr_turned(s->arena, maker->last->args[0]);
     return suggest_stmt(s, maker->last, changed, "exchange the operands");
 }
 

@@ -10,11 +10,6 @@
 
 /* ---- products ------------------------------------------------------------------------------------ */
 
-static Expr *toggled(Suggester *s, Expr *e)
-{
-    return e->kind == EXPR_TRANSPOSE ? e->a : expr_transpose(s->arena, e);
-}
-
 /* A B' becomes B A', which is its transpose. */
 static bool try_product(Suggester *s, const Stmt *product)
 {
@@ -24,8 +19,8 @@ static bool try_product(Suggester *s, const Stmt *product)
     if (!one || product->listed)
         return false;
     changed->args = arena_array(s->arena, Expr *, 2);
-    changed->args[0] = toggled(s, product->args[1]);
-    changed->args[1] = toggled(s, product->args[0]);
+    changed->args[0] = expr_turned(s->arena, product->args[1]);
+    changed->args[1] = expr_turned(s->arena, product->args[0]);
     return suggest_stmt(s, product, changed, "rows and columns exchanged");
 }
 

@@ -544,6 +544,54 @@ static void doubt_condition(Builder *b, const Expr *e)
     diag_note(b->r->diags, diag, "the place along it is that of an Index: `Index i over %s`, and i in place of %s", size->name, size->name);
 }
 
+/* The one dimension by a name along which nothing varies; -1: there is none, or more. */
+static int axis_left_out(const Builder *b)
+{
+    int left = -1;
+
+    for (int d = 0; d < b->context->rank; d++)
+        if (!shape_is_one(&b->context->dims[d]) && !varies_along(b, d)) {
+            if (left >= 0 || !b->context->dims[d].name)
+                return -1;
+            left = d;
+        }
+    return left;
+}
+
+/* The axis whose place a coordinate says as `row` or `col`, or by the dimension's name; -1: neither. */
+static int axis_said(const Builder *b, const Expr *e, bool by_name)
+{
+    if (e->kind != EXPR_NAME || is_row_col(e->name) == by_name)
+        return -1;
+    if (by_name)
+        return context_axis(b, e->name);
+    return res_find(b->r, e->name) ? -1 : b->context->rank - (text_equal_nocase(e->name, "row") ? 2 : 1);
+}
+
+/* `Define Y (len, heads, D) as X[heads, row, col]`: `row` is the place along the heads once more, and nothing says that along `len`. */
+static void doubt_said_twice(Builder *b, const Expr *e, int left)
+{
+    if (e->a)
+        doubt_said_twice(b, e->a, left);
+    if (e->b)
+        doubt_said_twice(b, e->b, left);
+    for (int i = 0; i < e->n_args; i++)
+        doubt_said_twice(b, e->args[i], left);
+    for (int i = 0; e->kind == EXPR_INDEX && i < e->n_args; i++) {
+        int axis = axis_said(b, e->args[i], false);
+
+        for (int k = 0; axis >= 0 && k < e->n_args; k++) {
+            if (axis_said(b, e->args[k], true) != axis)
+                continue;
+            const char *meant = b->context->dims[left].name;
+            Diag *diag = diag_add(b->r->diags, TW0252, e->args[i]->span, "%s is the place along %s, as %s is: every entry along %s is the same",
+                                  e->args[i]->name, e->args[k]->name, e->args[k]->name, meant);
+            diag_fix(b->r->diags, diag, e->args[i]->span, meant, "the place along the dimension that is left out");
+            break;
+        }
+    }
+}
+
 const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp *op)
 {
     Builder b = {.r = r, .context = context, .op = op};
@@ -554,6 +602,8 @@ const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp 
         return NULL;
     if (op && op->op == OP_DEFINE)
         doubt_sizes(&b, e, NO_COORDINATE);
+    if (op && op->op == OP_DEFINE && axis_left_out(&b) >= 0)
+        doubt_said_twice(&b, e, axis_left_out(&b));
     if (op && op->op == OP_MASK)
         doubt_condition(&b, e);
     return b.elem;

@@ -156,10 +156,16 @@ static bool emit_index(Builder *b, const Expr *e, const Name *name)
     return emit(b, e, node);
 }
 
+/* Along the last two dimensions; -1: there is none. */
+static int axis_of_row_col(const Builder *b, const char *name)
+{
+    return b->context ? b->context->rank - (text_equal_nocase(name, "row") ? 2 : 1) : -1;
+}
+
 /* row and col, alone or as row(S): coordinates along the last two dimensions */
 static bool emit_row_col(Builder *b, const Expr *e)
 {
-    int axis = b->context ? b->context->rank - (text_equal_nocase(e->name, "row") ? 2 : 1) : -1;
+    int axis = axis_of_row_col(b, e->name);
 
     if (axis < 0)
         return wrong_kind(b, e, arena_printf(b->r->arena, "%s has no value here: it is the coordinate of "
@@ -565,7 +571,7 @@ static int axis_said(const Builder *b, const Expr *e, bool by_name)
         return -1;
     if (by_name)
         return context_axis(b, e->name);
-    return res_find(b->r, e->name) ? -1 : b->context->rank - (text_equal_nocase(e->name, "row") ? 2 : 1);
+    return res_find(b->r, e->name) ? -1 : axis_of_row_col(b, e->name);
 }
 
 /* `Define Y (len, heads, D) as X[heads, row, col]`: `row` is the place along the heads once more, and nothing says that along `len`. */
@@ -600,10 +606,13 @@ const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp 
     b.elem->rank = context ? context->rank : 0;
     if (!emit_expr(&b, e))
         return NULL;
-    if (op && op->op == OP_DEFINE)
+    if (op && op->op == OP_DEFINE) {
+        int left = axis_left_out(&b);
+
         doubt_sizes(&b, e, NO_COORDINATE);
-    if (op && op->op == OP_DEFINE && axis_left_out(&b) >= 0)
-        doubt_said_twice(&b, e, axis_left_out(&b));
+        if (left >= 0)
+            doubt_said_twice(&b, e, left);
+    }
     if (op && op->op == OP_MASK)
         doubt_condition(&b, e);
     return b.elem;

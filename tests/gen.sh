@@ -363,6 +363,9 @@ done
 try layernorm --set N=70000 --target sm_90a --bind M=2
 try residual_rmsnorm --set N=33001 --target sm_90a --bind M=2
 try row_softmax --target sm_90a --bind M=2 --bind N=70001
+for columns in 1 64 65 300 512 513 1500; do
+    try silu_multiply --target sm_90a --bind M=37 --bind F=$columns
+done
 try ../tests/gen/nibbles --set group=64 --target sm_90a --bind M=33 --bind N=72 --bind K=192
 try ../tests/gen/scales_of_columns --set D=96 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=9 --bind kv_len=150
 try ../tests/gen/channels_mixed --target sm_90a --bind images=2 --bind C=70 --bind K=136 --bind pixels=77

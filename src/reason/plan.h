@@ -170,7 +170,7 @@ typedef struct RowRange {
     int64_t from, to; /* to 0: no end */
     int64_t typical;  /* 0: there is one kernel for all */
     int warps_n;      /* that share a row */
-    int lanes;        /* of a warp, side by side along a row: the others have other rows */
+    int lanes;        /* of a warp, side by side along a row: the others have other rows; 0: these numbers are to be chosen */
     int64_t kept;     /* how long those are that shared memory keeps; 0: it keeps none */
     int cluster;      /* blocks that keep one together */
     int beside, down; /* warps beside each other, each with rows of its own, of which a lane has so many */
@@ -403,11 +403,11 @@ bool plan_whole_cols(const Plan *plan);
 /* The unit with one more dimension in its grid, the outputs' columns; NULL: something needs them whole. */
 const Unit *plan_spread(Plan *plan);
 
-/* ---- ranges.c: rows that a loop streams --------------------------------------------------- */
+/* ---- ranges.c: rows of any length --------------------------------------------------- */
 
 /* The one loop along rows whose step is still to be chosen; NULL: there is none, or another beside it. */
 const Extent *plan_one_loop(const Plan *plan);
-/* The dimension of rows that a loop streams whose length is open; NULL: none, or several. */
+/* The dimension of rows that a loop streams, or that tiles lie beside each other along, whose length is open; NULL: none, or several. */
 const Extent *plan_open_row(const Plan *plan);
 /* Range number i of those that kernels are made for; typical 0: there are no more. */
 RowRange plan_row_range(Plan *plan, int i);

@@ -74,6 +74,7 @@ typedef struct RowSearch {
     int down, along;      /* steps of a lane down the rows and along them */
     bool whole;           /* a row is held whole, */
     bool unpadded;        /* and nothing beside it */
+    const Extent *open;   /* the row whose length the kernel's range says; NULL: it has none */
     const Extent *part;   /* of a long row, a turn; NULL: rows are not long */
     double parts;         /* into which loops are taken to be cut */
     int kept_column;      /* bytes of what loops read again, a column; 0: nothing, or nothing is to be kept */
@@ -156,22 +157,26 @@ static double size_of(const RowSearch *s, const Extent *extent)
     return (double)s->now.size[extent->id];
 }
 
+/* How long a dimension is, in the kernel's range if it has one; 0: nobody knows. */
+static int64_t expected_of(const RowSearch *s, const Extent *extent)
+{
+    return extent == s->open ? s->plan->range.typical : extent->expected;
+}
+
 /* The part of a tile's side that exists. */
 static double inside(const RowSearch *s, const Extent *extent)
 {
-    double size = size_of(s, extent);
+    double size = size_of(s, extent), expected = (double)expected_of(s, extent);
 
-    return extent->expected > 0 && extent->expected < size ? (double)extent->expected : size;
+    return expected > 0 && expected < size ? expected : size;
 }
 
 static double turns_of(const RowSearch *s, const Extent *extent)
 {
     double unknown = extent->kind < EXT_ROWS ? PLAN_TYPICAL_ENTRIES : PLAN_TYPICAL_LENGTH;
-    double length = extent->kind == EXT_LOOP && s->plan->range.typical ? (double)s->plan->range.typical
-                    : extent->expected > 0                             ? (double)extent->expected
-                                                                       : unknown;
+    double expected = (double)expected_of(s, extent);
 
-    return ceil(length / size_of(s, extent));
+    return ceil((expected > 0 ? expected : unknown) / size_of(s, extent));
 }
 
 static double registers_of(const RowSearch *s, const Tile *tile, int bytes)
@@ -582,7 +587,8 @@ static bool lanes_of_use(const RowSearch *s)
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
         bool along = extent->kind == EXT_COLS || extent->kind == EXT_LOOP || extent->kind == EXT_WHOLE;
-        int64_t size = extent->fixed && extent->kind != EXT_WHOLE ? extent->fixed : extent->known;
+        int64_t length = extent == s->open ? s->plan->range.to : extent->known;
+        int64_t size = extent->fixed && extent->kind != EXT_WHOLE ? extent->fixed : length;
 
         if (along && !extent->part && extent->known != 1)
             longest = size <= 0 ? INT32_MAX : size > longest ? size : longest;
@@ -592,7 +598,7 @@ static bool lanes_of_use(const RowSearch *s)
 
 static void each_lanes(RowSearch *s)
 {
-    if (s->plan->range.typical) {
+    if (s->plan->range.lanes) {
         s->lanes = s->plan->range.lanes;
         each_turn(s);
         return;
@@ -615,7 +621,7 @@ static void each_warps(RowSearch *s)
 {
     for (s->now.warps_n = 1; s->now.warps_n <= MAX_WARPS; s->now.warps_n = s->whole ? s->now.warps_n + 1 : 2 * s->now.warps_n)
         for (s->warps_m = 1; s->warps_m * s->now.warps_n <= MAX_WARPS; s->warps_m *= 2) {
-            if (s->plan->range.typical && s->warps_m != s->plan->range.beside)
+            if (s->plan->range.lanes && s->warps_m != s->plan->range.beside)
                 continue;
             s->now.warps = s->warps_m * s->now.warps_n;
             if ((s->warps_forced && s->now.warps != s->warps_forced) ||
@@ -748,9 +754,10 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
 {
     int bytes = widest_element(plan);
     RowSearch s = {.plan = plan, .t = plan->options->target, .bytes_of = bytes, .now = *forced, .warps_forced = forced->warps,
-                   .warps_n_forced = plan->range.typical ? plan->range.warps_n : forced->warps_n};
+                   .warps_n_forced = plan->range.lanes ? plan->range.warps_n : forced->warps_n};
 
     s.now.in_rows = true;
+    s.open = plan->range.typical ? plan_open_row(plan) : NULL;
     s.parts = parts_assumed(plan);
     s.whole = holds_rows_whole(&s);
     collect_reads(&s, &plan->unit->body);

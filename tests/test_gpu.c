@@ -507,6 +507,29 @@ static void test_shapes(void **state)
             fail_msg("no shape has%s", wanted[i]);
 }
 
+/* Kernels that share lengths among them are each tried on the longest of theirs; the definition would take long for longer ones. */
+static void test_shapes_of_ranges(void **state)
+{
+    static const char *const wanted[] = {" n=63", " n=64", " n=4095", " n=4096", " n=4097", " n=5120"};
+    static const int64_t ends[] = {64, 4096, 1 << 30};
+    Fixture *f = *state;
+    AffCtx *aff = aff_ctx_new(f->arena);
+    const Aff *one = aff_const(aff, 1), *n = aff_of(aff, aff_sym_new(aff, "n", AFF_DIM, 0, INT32_MAX)), *blocks = n;
+
+    assert_int_equal(gpu_range_shapes(f->arena, f->abi, f->def, shape, 2, 5)->list.len, 0);
+    for (size_t i = 0; i < TW_COUNT(ends); i++) {
+        GpuShapes *shapes;
+
+        blocks = aff_mul(aff, blocks, aff_min(aff, one, aff_div(aff, aff_const(aff, ends[i]), aff_max(aff, one, n))));
+        f->abi->kernels.data[0].fast.blocks = blocks;
+        shapes = gpu_range_shapes(f->arena, f->abi, f->def, shape, 2, 5);
+        assert_int_equal(shapes->list.len, (i == 0 ? 4 : i == 1 ? 6 : 4));
+        for (size_t k = 0; i == 1 && k < TW_COUNT(wanted); k++)
+            if (!has_shape(shapes, wanted[k]))
+                fail_msg("no shape has%s", wanted[k]);
+    }
+}
+
 static void test_binding(void **state)
 {
     Fixture *f = *state;
@@ -571,6 +594,7 @@ int main(void)
         TEST(test_bytes_are_poisoned_with_nan),
         TEST(test_integers_of_bytes_have_no_poison),
         TEST(test_shapes),
+        TEST(test_shapes_of_ranges),
         TEST(test_binding),
 #undef TEST
     };

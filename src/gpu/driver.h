@@ -169,6 +169,9 @@ const FillKind *gpu_fills(int *count);
  * legal for the operator. */
 GpuShapes *gpu_shapes(Arena *arena, const Abi *abi, const Def *def, const RefBinding *requested,
                       int n_requested, uint64_t seed);
+/* Shapes at the ends of the ranges of a length, each of which has a kernel of its own; none, where all have the same one. */
+GpuShapes *gpu_range_shapes(Arena *arena, const Abi *abi, const Def *def, const RefBinding *requested,
+                            int n_requested, uint64_t seed);
 /* Elements along `dim` that one block takes, as the grid's expressions say; 0:
  * they say nothing. */
 int64_t gpu_grid_tile(const Abi *abi, const char *dim);

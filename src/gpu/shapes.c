@@ -5,10 +5,12 @@
  * heads, and is small. Every dimension is empty in one shape.
  *
  *   tile 128:  1  127  128  129  259  17  200
+ *
+ * Where kernels share lengths among them (`in_range` of their grids), each has the longest of its own, and the last one more.
  */
 #include "gpu/driver.h"
 
-enum { DEFAULT_TILE = 64, LENGTHS = 7, RAGGED_SHAPES = 10 };
+enum { DEFAULT_TILE = 64, LENGTHS = 7, RAGGED_SHAPES = 10, FEW = 5, WELL_BEYOND = 1024, MOST_ELEMENTS = 1 << 22 };
 
 static const FillKind FILLS[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE, FILL_SMALL, FILL_SMALL_FIRST};
 
@@ -49,6 +51,27 @@ int64_t gpu_grid_tile(const Abi *abi, const char *dim)
         tile = found > tile ? found : tile;
     }
     return tile;
+}
+
+/* ---- ranges ------------------------------------------------------------------------- */
+
+typedef VEC(int64_t) Ends;
+
+/* Where a range ends: 4096 of `4096 div max(1, N)`. */
+static void collect_ends(Arena *arena, const Aff *a, const char *name, Ends *ends)
+{
+    int64_t end;
+    if (!a)
+        return;
+    if (a->kind == AFF_DIV && uses_name(a->b, name) && aff_is_const(a->a, &end)) {
+        bool known = false;
+        for (int i = 0; i < ends->len; i++)
+            known |= ends->data[i] == end;
+        if (!known)
+            vec_push(arena, ends, end);
+    }
+    collect_ends(arena, a->a, name, ends);
+    collect_ends(arena, a->b, name, ends);
 }
 
 /* ---- dimensions --------------------------------------------------------------------- */
@@ -174,19 +197,62 @@ static void add_empty(Maker *m)
     }
 }
 
+/* A length of dimension `at`, among few of all others; none so long that the definition would take seconds. */
+static void add_length(Maker *m, int at, int64_t length)
+{
+    GpuShape shape = ragged(m, 0, true);
+    double elements = 1;
+    for (int i = 0; i < m->syms.len; i++) {
+        if (def_is_tiled(m->def, m->syms.data[i]))
+            shape.bindings[i].value = i == at ? (double)length : FEW;
+        elements *= shape.bindings[i].value;
+    }
+    if (elements <= MOST_ELEMENTS)
+        add_shape(m, shape);
+}
+
+/* The longest of each range, and one whose rows are not aligned. */
+static void add_ranges(Maker *m, int at)
+{
+    Ends ends = {0};
+    int64_t last = 0;
+    for (int i = 0; i < m->abi->kernels.len; i++)
+        collect_ends(m->arena, m->abi->kernels.data[i].fast.blocks, m->syms.data[at]->name, &ends);
+    for (int i = 0; i < ends.len; i++) {
+        add_length(m, at, ends.data[i]);
+        add_length(m, at, ends.data[i] - 1);
+        last = ends.data[i] > last ? ends.data[i] : last;
+    }
+    if (last) {
+        add_length(m, at, last + 1);
+        add_length(m, at, last + WELL_BEYOND);
+    }
+}
+
+static Maker maker_of(Arena *arena, const Abi *abi, const Def *def, const RefBinding *requested, int n_requested, uint64_t seed)
+{
+    Maker m = {.arena = arena, .abi = abi, .def = def, .requested = requested, .n_requested = n_requested, .rng = {seed},
+               .shapes = arena_new_of(arena, GpuShapes)};
+    collect_syms(&m);
+    return m;
+}
+
 GpuShapes *gpu_shapes(Arena *arena, const Abi *abi, const Def *def, const RefBinding *requested,
                       int n_requested, uint64_t seed)
 {
-    Maker m = {.arena = arena,
-               .abi = abi,
-               .def = def,
-               .requested = requested,
-               .n_requested = n_requested,
-               .rng = {seed}};
-    m.shapes = arena_new_of(arena, GpuShapes);
-    collect_syms(&m);
+    Maker m = maker_of(arena, abi, def, requested, n_requested, seed);
     add_even(&m);
     add_ragged(&m);
     add_empty(&m);
+    return m.shapes;
+}
+
+GpuShapes *gpu_range_shapes(Arena *arena, const Abi *abi, const Def *def, const RefBinding *requested,
+                            int n_requested, uint64_t seed)
+{
+    Maker m = maker_of(arena, abi, def, requested, n_requested, seed);
+    for (int i = 0; i < m.syms.len; i++)
+        if (def_is_tiled(def, m.syms.data[i]))
+            add_ranges(&m, i);
     return m.shapes;
 }

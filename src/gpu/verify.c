@@ -250,8 +250,11 @@ enum { QUICK_SHAPES = 4 };
 static bool try_others(Verifier *v)
 {
     const VerifyOptions *o = v->options;
-    GpuShapes *shapes =
-        gpu_shapes(v->gpu->arena, v->module->abi, v->def, o->bindings, o->n_bindings, o->seed);
+    Arena *arena = v->gpu->arena;
+    GpuShapes *shapes = gpu_shapes(arena, v->module->abi, v->def, o->bindings, o->n_bindings, o->seed);
+    GpuShapes *ranges = gpu_range_shapes(arena, v->module->abi, v->def, o->bindings, o->n_bindings, o->seed);
+    for (int i = 0; i < ranges->list.len; i++)
+        vec_push(arena, &shapes->list, ranges->list.data[i]);
     int n;
     const FillKind *fills = gpu_fills(&n);
     for (int i = 0; i < shapes->list.len && !(o->quick && v->tried >= QUICK_SHAPES); i++) {

@@ -975,14 +975,15 @@ static void transposed_rows_are_read_together(void **state)
 {
     static const char turned[] = "Kernel turned\n  Input  X (M, N)\n  Output Y (N, M)\n  Grid over N, M\n"
                                  "  Compute Define Y (N, M) as %s\n  Copy Y from register to global\nend\n";
+    static const char *const set = "M=4096";
     Case t;
     (void)state;
 
     begin(&t);
-    ReasonResult *apart = reason_text(&t, arena_printf(t.arena, turned, "X[col, row] * 2"), "sm_90a", NULL, 0);
+    ReasonResult *apart = reason_text(&t, arena_printf(t.arena, turned, "X[col, row] * 2"), "sm_90a", &set, 1);
     assert_true(code_number(&t, apart, "BM") * dtype_bytes(DT_BF16) >= 32);
     assert_true(code_number(&t, apart, "BM") > code_number(&t, apart, "warps"));
-    ReasonResult *beside = reason_text(&t, arena_printf(t.arena, turned, "X[0, col] * 2"), "sm_90a", NULL, 0);
+    ReasonResult *beside = reason_text(&t, arena_printf(t.arena, turned, "X[0, col] * 2"), "sm_90a", &set, 1);
     assert_true(code_number(&t, beside, "BM") < code_number(&t, apart, "BM"));
     arena_free(t.arena);
 }

@@ -988,6 +988,32 @@ static void transposed_rows_are_read_together(void **state)
     arena_free(t.arena);
 }
 
+/* Elementwise kernels have tiles for short rows as well; one kernel where those would be the same, or where there is one row. */
+static void short_rows_have_kernels_of_their_own(void **state)
+{
+    static const struct {
+        const char *inputs, *grid, *tile, *value;
+        int kernels;
+    } cases[] = {
+        {"Input X (M, N)\n", "M, N", "(M, N)", "X[row, col] * 2", 3},
+        {"Input X (M, N)\n", "N, M", "(N, M)", "X[col, row] * 2", 1},
+        {"Input X (N)\n", "N", "(N)", "X[col] * 2", 1},
+    };
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        begin(&t);
+        ReasonResult *result = reason_text(
+            &t, arena_printf(t.arena, "Kernel twice\n  %s  Output Y %s\n  Grid over %s\n  Compute Define Y %s as %s\n  Copy Y from register to global\nend\n",
+                             cases[i].inputs, cases[i].tile, cases[i].grid, cases[i].tile, cases[i].value),
+            "sm_90a", NULL, 0);
+        assert_non_null(result);
+        assert_int_equal(result->code->units.len, cases[i].kernels);
+        arena_free(t.arena);
+    }
+}
+
 /* A row that is held whole is padded to what its lanes load at once: by that many warps, of whatever number,
  * that little is added. */
 static void whole_rows_are_padded_little(void **state)
@@ -1310,6 +1336,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(blocks_keep_rows_as_asked);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_of_a_word_are_read_together);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(transposed_rows_are_read_together);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(short_rows_have_kernels_of_their_own);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operands_that_are_prepared);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);

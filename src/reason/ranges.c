@@ -44,10 +44,11 @@ static bool rows_fixed(const Plan *plan)
     return false;
 }
 
-/* The one dimension that tiles lie beside each other along, where nothing loops; NULL: there is none, or another. */
+/* The one dimension that tiles lie beside each other along, of several rows, where nothing loops; NULL: there is none, or another. */
 static const Extent *one_side(const Plan *plan)
 {
     const Extent *side = NULL;
+    bool rows = false;
 
     for (int i = 0; i < plan->extents.len; i++) {
         const Extent *extent = plan->extents.data[i];
@@ -56,8 +57,9 @@ static const Extent *one_side(const Plan *plan)
             return NULL;
         if (extent->kind == EXT_COLS)
             side = extent;
+        rows |= extent->kind == EXT_ROWS;
     }
-    return side;
+    return rows ? side : NULL;
 }
 
 const Extent *plan_open_row(const Plan *plan)
@@ -154,7 +156,7 @@ static RowRange range_read_twice(int i)
  * where they have 128; those that are chosen for these ranges 0.48, 1.04 and 0.90. As measured. */
 static RowRange range_beside(int i)
 {
-    static const RowRange ranges[] = {{.to = 64, .typical = 64}, {.from = 64, .to = 512, .typical = 256}, {.from = 512, .typical = 4096}};
+    static const RowRange ranges[] = {{.to = 64, .typical = 64}, {.from = 64, .to = 512, .typical = 256}, {.from = 512, .typical = PLAN_TYPICAL_LENGTH}};
 
     return i < (int)TW_COUNT(ranges) ? ranges[i] : (RowRange){0};
 }

@@ -23,13 +23,11 @@ static bool understand(Plan *plan)
     return plan->inferred;
 }
 
-static Unit *reason_unit(Plan *plan, ReasonResult *result)
+/* The kernel with what was chosen; NULL: nothing could be. */
+static Unit *chosen_unit(Plan *plan, const Choice *choice, ReasonResult *result)
 {
     Added added = {0};
 
-    if (!understand(plan))
-        return NULL;
-    const Choice *choice = plan_choose(plan, result);
     if (!choice)
         return plan->spread ? reason_spread(plan, result) : NULL;
     Unit *unit = plan_write(plan, choice, &added);
@@ -39,6 +37,11 @@ static Unit *reason_unit(Plan *plan, ReasonResult *result)
     result->predicted_cycles = choice->turn;
     result->limiter = choice->limiter;
     return unit;
+}
+
+static Unit *reason_unit(Plan *plan, ReasonResult *result)
+{
+    return understand(plan) ? chosen_unit(plan, plan_choose(plan, result), result) : NULL;
 }
 
 Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags)
@@ -77,25 +80,62 @@ static bool in_ranges(const Plan *plan)
     return plan_in_rows(plan) && plan_open_row(plan) && !has_parts(&plan->unit->body);
 }
 
+/* A kernel for rows of one range, and what is chosen for it. */
+typedef struct Ranged {
+    Plan plan;
+    const Choice *choice;
+} Ranged;
+
+typedef VEC(Ranged *) RangedPlans;
+
+static bool same_tiles(const Choice *a, const Choice *b)
+{
+    return a && b && memcmp(a->size, b->size, sizeof a->size) == 0 && a->warps == b->warps && a->warps_n == b->warps_n && a->kept == b->kept &&
+           a->cluster == b->cluster;
+}
+
+/* Of neighbours that have the same tiles, one. */
+static void choose_ranges(Plan *first, ReasonResult *result, RangedPlans *ranged)
+{
+    RowRange range;
+
+    for (int n = 0; (range = plan_row_range(first, n)).typical; n++) {
+        Ranged *next = arena_new_of(first->arena, Ranged), *last = ranged->len ? ranged->data[ranged->len - 1] : NULL;
+
+        next->plan = plan_for(first->arena, first->syms, first->program, first->unit, first->options, first->diags);
+        next->plan.range = range;
+        if (n > 0)
+            next->plan.kernel_name = arena_printf(first->arena, "%s_rows%lld", first->unit->name, (long long)range.from);
+        next->choice = understand(&next->plan) ? plan_choose(&next->plan, result) : NULL;
+        if (last && same_tiles(last->choice, next->choice))
+            last->plan.range.to = range.to;
+        else
+            vec_push(first->arena, ranged, next);
+    }
+    if (ranged->len == 1)
+        ranged->data[0]->plan.range = (RowRange){0};
+}
+
+static bool keep_unit(Unit *unit, const Plan *plan, ReasonResult *result)
+{
+    if (unit)
+        vec_push(plan->arena, &result->code->units, unit);
+    return unit != NULL;
+}
+
 /* The kernels for a unit of the sketch. */
 static bool reason_kernels(Plan *plan, ReasonResult *result)
 {
-    Plan first = plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
-    int n = understand(&first) && in_ranges(&first) ? 0 : -1;
+    RangedPlans ranged = {0};
 
-    if (first.failed)
+    if (!understand(plan))
         return false;
-    do {
-        *plan = n < 0 ? first : plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
-        if (n >= 0)
-            plan->range = plan_row_range(&first, n);
-        if (n > 0)
-            plan->kernel_name = arena_printf(plan->arena, "%s_rows%lld", plan->unit->name, (long long)plan->range.from);
-        Unit *unit = reason_unit(plan, result);
-        if (!unit)
+    if (!in_ranges(plan))
+        return keep_unit(reason_unit(plan, result), plan, result);
+    choose_ranges(plan, result, &ranged);
+    for (int i = 0; i < ranged.len; i++)
+        if (!keep_unit(chosen_unit(&ranged.data[i]->plan, ranged.data[i]->choice, result), plan, result))
             return false;
-        vec_push(plan->arena, &result->code->units, unit);
-    } while (n >= 0 && plan_row_range(&first, ++n).typical);
     return true;
 }
 

@@ -587,7 +587,7 @@ static bool lanes_of_use(const RowSearch *s)
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
         bool along = extent->kind == EXT_COLS || extent->kind == EXT_LOOP || extent->kind == EXT_WHOLE;
-        int64_t length = extent == s->open ? s->plan->range.to : extent->known;
+        int64_t length = extent == s->open ? s->plan->range.typical : extent->known;
         int64_t size = extent->fixed && extent->kind != EXT_WHOLE ? extent->fixed : length;
 
         if (along && !extent->part && extent->known != 1)

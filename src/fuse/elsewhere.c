@@ -199,6 +199,111 @@ Expr *flow_element(ElementReads *r, const DefValue *value, Expr *const *at)
     return expr_index(arena, expr_name(arena, value->name), args, value->rank);
 }
 
+/* ---- what lies outside ------------------------------------------------------------------------------- */
+
+/* Whether the element is 0 where the inputs that it is made of are read outside of themselves, as those read as 0 there. */
+static bool vanishes(const DefValue *value, Expr *const *at)
+{
+    const DefOp *op = value->op;
+    Expr *own[MOST_RANK];
+    bool zero[2] = {false, false}, stored[2] = {true, true};
+
+    if (is_leaf(value, at))
+        return !flow_is_vector(value);
+    for (int k = 0; k < op->n_args && k < 2; k++) {
+        const DefValue *arg = op->args[k].value;
+
+        for (int d = 0; arg && d < arg->rank; d++)
+            own[d] = at[value->rank - arg->rank + d];
+        zero[k] = arg && vanishes(arg, own);
+        stored[k] = !arg || is_leaf(arg, own);
+    }
+    switch ((int)op->op) {
+    case OP_MULTIPLY: return (zero[0] && stored[1]) || (zero[1] && stored[0]); /* no infinite number times 0 */
+    case OP_ADD:
+    case OP_SUBTRACT: return zero[0] && zero[1];
+    case OP_NEGATE:
+    case OP_ABS:
+    case OP_SQUARE:
+    case OP_SQRT:
+    case OP_TANH:
+    case OP_SILU:
+    case OP_GELU:
+    case OP_RELU: return zero[0];
+    default: return false;
+    }
+}
+
+/* Whether a coordinate that is no place of the reader's own may lie before a dimension's first element. */
+static bool may_lie_before(const Reader *r, const Expr *e)
+{
+    if (flow_own_axis(r->remade.from, r->op->result, e) >= 0)
+        return false;
+    if (e->kind == EXPR_INT)
+        return e->i < 0;
+    if (e->kind != EXPR_BINARY || (e->op != EO_ADD && e->op != EO_MUL && e->op != EO_IDIV && e->op != EO_MOD))
+        return true;
+    return e->op == EO_MOD ? may_lie_before(r, e->b) : may_lie_before(r, e->a) || may_lie_before(r, e->b);
+}
+
+/* Whether it may lie behind the last one of `size`. */
+static bool may_lie_behind(const Reader *r, const Aff *size, const Expr *e)
+{
+    AffCtx *aff = r->remade.from->aff;
+    const DefValue *of = r->op->result;
+    int axis = flow_own_axis(r->remade.from, of, e);
+
+    if (axis >= 0)
+        return of->dims[axis].size != size && !aff_always(aff, aff_le(aff, of->dims[axis].size, size));
+    if (e->kind == EXPR_INT)
+        return !aff_always(aff, aff_lt(aff, aff_const(aff, e->i), size));
+    if (e->kind != EXPR_BINARY)
+        return true;
+    const DefDimSym *named = e->b->kind == EXPR_NAME ? def_dim(r->remade.from, e->b->name) : NULL;
+    const Aff *right = e->b->kind == EXPR_INT ? aff_const(aff, e->b->i) : named ? named->size : NULL;
+    if (e->op == EO_MOD && right)
+        return right != size && !aff_always(aff, aff_le(aff, right, size));
+    return (e->op != EO_SUB && e->op != EO_IDIV) || may_lie_before(r, e->b) || may_lie_behind(r, size, e->a);
+}
+
+static Expr *both(Arena *arena, Expr *a, Expr *b)
+{
+    return a ? expr_binary(arena, EO_AND, a, b) : b;
+}
+
+/* What holds where the coordinates are inside of the value; NULL: they are. False: that cannot be said. */
+static bool find_inside(const Reader *r, const DefValue *value, Expr *const *at, Expr **inside)
+{
+    for (int d = 0; d < value->rank; d++) {
+        const Aff *size = value->dims[d].size;
+        bool before = may_lie_before(r, at[d]), behind = may_lie_behind(r, size, at[d]), known;
+        int64_t number;
+
+        known = aff_is_const(size, &number);
+        if ((before || behind) && at[d]->kind == EXPR_NAME) /* in arithmetic it may be a size */
+            return false;
+        if (behind && !known && !value->dims[d].name)
+            return false;
+        if (before)
+            *inside = both(r->arena, *inside, expr_binary(r->arena, EO_GE, expr_copy(r->arena, at[d]), expr_int(r->arena, 0)));
+        if (behind)
+            *inside = both(r->arena, *inside, expr_binary(r->arena, EO_LT, expr_copy(r->arena, at[d]),
+                                                          known ? expr_int(r->arena, number) : expr_name(r->arena, value->dims[d].name)));
+    }
+    return true;
+}
+
+/* The element there, and 0 elsewhere, as of a value in memory. */
+static Expr *or_zero(Arena *arena, Expr *inside, Expr *element)
+{
+    Expr **choice = arena_array(arena, Expr *, 3);
+
+    choice[0] = inside;
+    choice[1] = element;
+    choice[2] = expr_int(arena, 0);
+    return expr_call(arena, "where", choice, 3);
+}
+
 /* ---- formulas ------------------------------------------------------------------------------------------- */
 
 static Expr *with_elements(Reader *r, const Expr *e);
@@ -213,7 +318,11 @@ static Expr *worked_out(Reader *r, const Expr *e)
         return NULL;
     for (int d = 0; d < value->rank; d++)
         at[d] = with_elements(r, at[d]);
-    return flow_element(&r->reads, value, at);
+    Expr *inside = NULL;
+    if (!vanishes(value, at) && !find_inside(r, value, at, &inside))
+        return NULL;
+    Expr *element = flow_element(&r->reads, value, at);
+    return inside ? or_zero(r->arena, inside, element) : element;
 }
 
 static Expr *with_elements(Reader *r, const Expr *e)

@@ -300,13 +300,23 @@ static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, c
            !is_used(def, op->result, NULL, false) && !is_used(def, seen, op, true);
 }
 
+/* Whether two dimensions are called the same, so that a Copy could not say which of them tiles cover. */
+static bool repeats_a_name(const DefValue *value)
+{
+    for (int d = 0; d < value->rank; d++)
+        for (int e = 0; e < d; e++)
+            if (value->dims[d].name && value->dims[e].name && may_share_a_name(value->dims[d], value->dims[e]))
+                return true;
+    return false;
+}
+
 static bool permutes(const Def *def, const DefOp *op, const Permuted *list, PermutedTensor *found)
 {
     int axes[MOST_RANK], missing;
     Joined j;
     DefValue *value = source_of(def, op, axes, &j, &missing);
 
-    if (!value)
+    if (!value || repeats_a_name(value) || repeats_a_name(op->result))
         return false;
     bool output = op->result->is_output;
     const DefValue *tensor = output ? op->result : value, *seen = output ? value : op->result;

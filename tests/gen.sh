@@ -351,6 +351,8 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/steps_of_w --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133 --bind w=5
     try ../tests/gen/dropped_by_words --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133 --bind seed=-987654321
     try ../tests/gen/roots --target $t --bind M=40 --bind N=53
+    try ../tests/gen/dimensions_of_one_name --dtype fp16 --target $t --bind n=70 --bind H=2 --bind B=3
+    try ../tests/gen/outside_of_computed --dtype fp16 --target $t --bind n=17 --bind D=64
     try ../tests/gen/softmax_of_scaled_bytes --dtype fp16 --set N=40 --target $t --bind M=9
     try ../tests/gen/rows_of_long_integers --dtype fp16 --set N=1001 --target $t --bind M=5
     try ../tests/gen/rows_of_long_integers --dtype fp16 --set N=16384 --target $t --bind M=2

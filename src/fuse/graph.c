@@ -290,6 +290,15 @@ static Node *tile_element(Flow *flow, const DefOp *op, const Axis *row, const Ax
     return flow_finish(flow, node);
 }
 
+/* Whether rows and columns of a tile that nothing is copied for would be those of one loop. */
+static bool is_of_one_loop(const Axis *row, const Axis *col)
+{
+    bool within = (row->kind == AXIS_STREAM && (col->kind == AXIS_STREAM || col->kind == AXIS_WHOLE)) ||
+                  (row->kind == AXIS_WHOLE && col->kind == AXIS_STREAM);
+
+    return within && row->dim.name && col->dim.name && flow_same_dim(row->dim, col->dim);
+}
+
 /* MASK, DEFINE: an expression of the element's position. */
 static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
 {
@@ -304,6 +313,10 @@ static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const
     if (flow_has_products(flow) && flow_looks_up_each(flow, op)) {
         flow_fail(flow, TW0506, op->result, "%s reads elements where other elements say, which differ within the tiles of a "
                   "product", op->result->name);
+        return NULL;
+    }
+    if (op->op == OP_DEFINE && is_of_one_loop(row, col)) {
+        flow_fail(flow, TW0505, op->result, "%s has as many columns as rows, both called %s, and one loop would be for both", op->result->name, row->dim.name);
         return NULL;
     }
     node->source = op;

@@ -26,6 +26,7 @@ typedef struct Speller {
     Remade remade;
     Def *def;        /* that is made */
     int fresh;
+    VEC(DefDim) given; /* names of leading dimensions that would have another one's */
     const DefOp *op; /* that is being spelled */
     bool through;    /* elements that it reads may be worked out in several steps (elsewhere.c) */
     bool worked_out; /* some were */
@@ -184,7 +185,17 @@ static void name_number(Speller *s, DefDim *dim)
         vec_push(s->arena, &s->def->consts, ((DefConst){dim->name, (double)size}));
 }
 
-/* A leading dimension with the name of another one gets its own, which only this value has. */
+/* A name that another value's leading dimension of the size was given, so that both have the same blocks; NULL: there is none, or
+ * this value has it already. */
+static const char *given_name(const Speller *s, const DefValue *value, const Aff *size)
+{
+    for (int i = 0; i < s->given.len; i++)
+        if (s->given.data[i].size == size && def_axis(value, s->given.data[i].name) == -1)
+            return s->given.data[i].name;
+    return NULL;
+}
+
+/* A leading dimension with the name of another one gets its own. */
 static void name_leading(Speller *s, DefValue *value)
 {
     for (int k = 0; k < value->rank - 2; k++) {
@@ -192,8 +203,11 @@ static void name_leading(Speller *s, DefValue *value)
 
         if (!dim->name || def_axis(value, dim->name) == k)
             continue;
-        dim->name = NULL;
+        if ((dim->name = given_name(s, value, dim->size)))
+            continue;
         name_number(s, dim);
+        if (dim->name)
+            vec_push(s->arena, &s->given, *dim);
     }
 }
 

@@ -1,7 +1,7 @@
 /* agree.c: whether Kernels compute what the Operator beside them says, tried on a small shape.
  *
  * The checker knows shapes, memory and states; whether a factor is missing, an entry is taken of another
- * head or a mean is not divided shows when both are executed. So they are, on five shapes that are as small
+ * head or a mean is not divided shows when both are executed. So they are, on six shapes that are as small
  * as the tiles allow. Of a sketch, code with small tiles is worked out.
  *
  *   shape     what blocks share        what loops stream         all else
@@ -10,8 +10,12 @@
  *   turns     a part of a tile         five tiles and some more, or two, few
  *   part      two, three, ...          a part of a tile         few
  *   long      a tile and some more     a part of a tile         one
+ *   bounds    two, three, ...          five tiles and some more, or one more than a loop has turns that a number says; few
  *
  * Then on few entries again, of numbers with a mean, scores far below 0, and numbers as small as an epsilon.
+ *
+ * In the last of these only what a coordinate in a loop moves along is streamed, not what its bound alone names; and of what one tile
+ * is copied of there is more.
  *
  * So there is a turn behind the first, and a last one that is not full; more where the definition says numbers, as
  * of a block's size, and that is little work; and whole tiles where it takes no such sizes.
@@ -33,7 +37,7 @@
 
 #include <math.h>
 
-enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, LEAST_TILE = 16 };
+enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, LEAST_TILE = 16, MOST_TURNS = 32 };
 
 /* The work that a comparison may take. */
 typedef struct Limits {
@@ -55,13 +59,15 @@ typedef struct Reach {
     const AffSym *dim;
     int extent;
     bool moved;    /* there are several tiles along it */
-    bool streamed; /* a loop moves along it */
+    bool streamed; /* a loop moves along it, or has as many turns as it says */
+    bool looped;   /* a loop moves along it */
 } Reach;
 
 typedef struct Agree {
     Small on;
     VEC(Reach) reaches;
     int block; /* the largest number that the Operator says, as of a block's size or a window */
+    int turns; /* the most that a loop has whose bound is a number */
     const Limits *most;
     int tiles; /* of a sketch */
     bool ran;   /* on some shape */
@@ -211,11 +217,12 @@ static void note_reach(Agree *a, const TileOp *op, int d, int extent)
 
     extent *= times;
     if (dim && !reach) {
-        vec_push(a->on.arena, &a->reaches, (Reach){dim, extent, moved, streamed});
+        vec_push(a->on.arena, &a->reaches, (Reach){dim, extent, moved, streamed, streamed});
     } else if (dim) {
         reach->extent = reach->extent > extent ? reach->extent : extent;
         reach->moved |= moved;
         reach->streamed |= streamed;
+        reach->looped |= streamed;
     }
 }
 
@@ -234,8 +241,12 @@ static void find_counted(Agree *a, const TileBlock *block)
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
 
+        int64_t turns;
+
         if (op->kind == TILE_FOR)
             note_counted(a, op->hi, true);
+        if (op->kind == TILE_FOR && aff_is_const(op->hi, &turns) && turns <= MOST_TURNS && turns > a->turns)
+            a->turns = (int)turns;
         for (int k = 0; k < op->n_regions; k++)
             find_counted(a, op->regions[k]);
     }
@@ -291,7 +302,7 @@ static int largest_number(const Block *block)
 }
 
 /* What is tried, the most telling first. */
-typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, THREE, FEW } Form;
+typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, TURNS, THREE, FEW } Form;
 
 typedef struct Attempt {
     Form shared, streamed;
@@ -299,13 +310,14 @@ typedef struct Attempt {
 } Attempt;
 
 /* Of each row the first that the definition takes, and that is little work. */
-enum { SHAPES = 7, TRIES = 9 };
+enum { SHAPES = 8, TRIES = 9 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
     {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
     {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
     {{FEW, PART, 2}, {FEW, PART, 1}},
     {{RAGGED, PART, 1}},
+    {{FEW, TURNS, 2}, {FEW, TURNS, 1}, {PART, TURNS, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
 
@@ -314,7 +326,7 @@ enum { LARGE_TRIES = 3 };
 static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE, WHOLE, 1}};
 
 /* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not. */
-static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
+static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
 static int tiled_size(const Agree *a, Form form, int extent, int k)
@@ -327,6 +339,7 @@ static int tiled_size(const Agree *a, Form form, int extent, int k)
     case PART: return extent / 2 + 1 + k;
     case THREE: return (1 + k % 3) * extent + 1 + k; /* so many tiles that counts of them differ, too, what is declared first least */
     case MANY: return (4 + k % 3) * extent + extent / 2 + 1 + 2 * k;
+    case TURNS: return larger(4 + k % 3, a->turns + 1) * extent + extent / 2 + 1 + 2 * k;
     case FEW: return 2 + k;
     }
     return extent;
@@ -370,6 +383,19 @@ static bool in_all_inputs(const Def *def, const AffSym *dim)
     return true;
 }
 
+/* Whether the bounds of loops and of the grid are the right ones. */
+static bool asks_for_bounds(const Attempt *attempt)
+{
+    return attempt->streamed == TURNS;
+}
+
+static Form form_along(const Attempt *attempt, const Reach *reach)
+{
+    if (!asks_for_bounds(attempt))
+        return reach->streamed ? attempt->streamed : attempt->shared;
+    return reach->looped ? attempt->streamed : reach->moved ? attempt->shared : RAGGED;
+}
+
 /* The counts are the digits of a number; probe: tiles of a few elements, to see whether the definition takes them. */
 static void draw(Agree *a, const Attempt *attempt, uint64_t number, bool probe)
 {
@@ -389,10 +415,10 @@ static void draw(Agree *a, const Attempt *attempt, uint64_t number, bool probe)
         if (extent == 1) {
             size = 1 + (int)(number % (uint64_t)attempt->counts);
             number /= (uint64_t)attempt->counts;
-        } else if (!reach->moved) /* one tile is all that there is */
+        } else if (!reach->moved && !asks_for_bounds(attempt)) /* one tile is all that there is */
             size = probe && extent > PROBE ? PROBE : extent;
         else
-            size = probe ? PROBE : tiled_size(a, reach->streamed ? attempt->streamed : attempt->shared, extent, tiled++);
+            size = probe ? PROBE : tiled_size(a, form_along(attempt, reach), extent, tiled++);
         for (int k = 0; k < a->on.shape.len; k++)
             known |= a->on.shape.data[k].value == size;
         if (extent == 1)

@@ -290,10 +290,12 @@ static Node *tile_element(Flow *flow, const DefOp *op, const Axis *row, const Ax
     return flow_finish(flow, node);
 }
 
-/* Whether rows and columns of a tile that nothing is copied for would be those of one loop. */
-static bool is_of_one_loop(const Axis *row, const Axis *col)
+/* Whether rows and columns of a tile that nothing is copied for would be those of one loop. What stands beside whole columns that
+ * are copied is told apart by those. */
+static bool is_of_one_loop(const DefOp *op, const Axis *row, const Axis *col)
 {
-    bool within = (row->kind == AXIS_STREAM && (col->kind == AXIS_STREAM || col->kind == AXIS_WHOLE)) ||
+    bool known = aff_is_const(col->dim.size, NULL) && op->reads.len == 0;
+    bool within = (row->kind == AXIS_STREAM && (col->kind == AXIS_STREAM || (col->kind == AXIS_WHOLE && !known))) ||
                   (row->kind == AXIS_WHOLE && col->kind == AXIS_STREAM);
 
     return within && row->dim.name && col->dim.name && flow_same_dim(row->dim, col->dim);
@@ -315,7 +317,7 @@ static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const
                   "product", op->result->name);
         return NULL;
     }
-    if (op->op == OP_DEFINE && is_of_one_loop(row, col)) {
+    if (op->op == OP_DEFINE && is_of_one_loop(op, row, col)) {
         flow_fail(flow, TW0505, op->result, "%s has as many columns as rows, both called %s, and one loop would be for both", op->result->name, row->dim.name);
         return NULL;
     }

@@ -351,6 +351,7 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/steps_of_w --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133 --bind w=5
     try ../tests/gen/dropped_by_words --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133 --bind seed=-987654321
     try ../tests/gen/roots --target $t --bind M=40 --bind N=53
+    try ../tests/gen/unit_rows --set D=64 --dtype fp16 --target $t --bind n=70
     try ../tests/gen/dimensions_of_one_name --dtype fp16 --target $t --bind n=70 --bind H=2 --bind B=3
     try ../tests/gen/outside_of_computed --dtype fp16 --target $t --bind n=17 --bind D=64
     try ../tests/gen/softmax_of_scaled_bytes --dtype fp16 --set N=40 --target $t --bind M=9
@@ -365,6 +366,9 @@ done
 try layernorm --set N=70000 --target sm_90a --bind M=2
 try residual_rmsnorm --set N=33001 --target sm_90a --bind M=2
 try row_softmax --target sm_90a --bind M=2 --bind N=70001
+for t in sm_80 sm_90a; do
+    try ../tests/gen/ring_to_the_end --target $t --bind M=70 --bind N=70 --bind K=200
+done
 for columns in 1 64 65 300 512 513 1500; do
     try silu_multiply --target sm_90a --bind M=37 --bind F=$columns
 done

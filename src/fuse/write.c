@@ -532,7 +532,7 @@ static void write_reduce(Writer *w, Node *node)
 
     add_args(w, stmt, node);
     part.kind = NODE_OP;
-    part.name = arena_printf(w->arena, "%s_tile", node->name);
+    part.name = arena_printf(w->arena, "%s_tile", node->spelled);
     const char *name = part.name;
     for (int i = 2; flow_reserves(w->flow, name); i++)
         name = arena_printf(w->arena, "%s%d", part.name, i);

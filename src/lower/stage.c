@@ -148,6 +148,15 @@ static void find_copies(Lower *lo, const Block *block, const char *name, const A
     }
 }
 
+/* Whether cond holds wherever the counter is before the loop's end, or behind its start. */
+static bool follows_of_bounds(Lower *lo, const LowerLoop *loop, const Aff *cond)
+{
+    AffCtx *aff = lo->program->aff;
+    const Aff *some = aff_of(aff, aff_sym_new(aff, "turns", AFF_LOOP, 0, INT32_MAX));
+    return aff_always(aff, aff_subst(aff, cond, loop->var, aff_sub(aff, aff_offset(aff, loop->hi, -1), some))) ||
+           aff_always(aff, aff_subst(aff, cond, loop->var, aff_add(aff, loop->lo, some)));
+}
+
 /* cond holds in every iteration. */
 static bool holds_within(Lower *lo, const LowerLoop *loop, const Aff *cond)
 {
@@ -155,7 +164,7 @@ static bool holds_within(Lower *lo, const LowerLoop *loop, const Aff *cond)
     const Aff *j = aff_of(aff, loop->var);
     if (cond == aff_lt(aff, j, loop->hi)) return true;
     if (cond->kind == AFF_AND) return holds_within(lo, loop, cond->a) && holds_within(lo, loop, cond->b);
-    return cond == aff_lt(aff, j, loop->hi) || cond == aff_le(aff, loop->lo, j) || aff_always(aff, cond);
+    return cond == aff_le(aff, loop->lo, j) || aff_always(aff, cond) || follows_of_bounds(lo, loop, cond);
 }
 
 /* Of a loop of few turns, where cond may be written otherwise: it holds in each but the last `ahead`. */

@@ -10,7 +10,9 @@
  */
 #include "gpu/driver.h"
 
-enum { DEFAULT_TILE = 64, LENGTHS = 7, RAGGED_SHAPES = 10, FEW = 5, WELL_BEYOND = 1024, MOST_ELEMENTS = 1 << 22 };
+enum { DEFAULT_TILE = 64, LENGTHS = 7, RAGGED_SHAPES = 10, FEW = 5, WELL_BEYOND = 1024, MOST_ELEMENTS = 1 << 23 };
+
+static const double MOST_FLOPS = 6e8;
 
 static const FillKind FILLS[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE, FILL_SMALL, FILL_SMALL_FIRST};
 
@@ -197,17 +199,35 @@ static void add_empty(Maker *m)
     }
 }
 
+/* Whether its tensors are small, and what the definition computes is little. */
+static bool is_little(const Maker *m, const GpuShape *shape)
+{
+    int64_t *dims = arena_array(m->arena, int64_t, m->abi->dims.len), sizes[TENSOR_MAX_RANK];
+    double *params = arena_array(m->arena, double, m->abi->params.len), all = 0;
+    const char *error;
+
+    if (!gpu_bind(m->arena, m->abi, m->def, shape->bindings, shape->n, dims, params, &error))
+        return false;
+    for (int t = 0; t < m->abi->tensors.len; t++) {
+        double elements = 1;
+
+        if (!abi_dims(m->abi, t, dims, sizes))
+            return false;
+        for (int d = 0; d < m->abi->tensors.data[t].rank; d++)
+            elements *= (double)sizes[d];
+        all += elements;
+    }
+    return all <= MOST_ELEMENTS && ref_flops(m->arena, m->def, shape->bindings, shape->n) <= MOST_FLOPS;
+}
+
 /* A length of dimension `at`, among few of all others; none so long that the definition would take seconds. */
 static void add_length(Maker *m, int at, int64_t length)
 {
     GpuShape shape = ragged(m, 0, true);
-    double elements = 1;
-    for (int i = 0; i < m->syms.len; i++) {
+    for (int i = 0; i < m->syms.len; i++)
         if (def_is_tiled(m->def, m->syms.data[i]))
             shape.bindings[i].value = i == at ? (double)length : FEW;
-        elements *= shape.bindings[i].value;
-    }
-    if (elements <= MOST_ELEMENTS)
+    if (is_little(m, &shape))
         add_shape(m, shape);
 }
 

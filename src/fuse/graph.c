@@ -290,15 +290,15 @@ static Node *tile_element(Flow *flow, const DefOp *op, const Axis *row, const Ax
     return flow_finish(flow, node);
 }
 
-/* Whether rows and columns of a tile that nothing is copied for would be those of one loop. What stands beside whole columns that
- * are copied is told apart by those. */
-static bool is_of_one_loop(const DefOp *op, const Axis *row, const Axis *col)
+/* Whether rows and columns of a tile that nothing is copied for would be those of one loop. Beside products whole columns are told
+ * apart by theirs. */
+static bool is_of_one_loop(const Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
 {
-    bool known = aff_is_const(col->dim.size, NULL) && op->reads.len == 0;
-    bool within = (row->kind == AXIS_STREAM && (col->kind == AXIS_STREAM || (col->kind == AXIS_WHOLE && !known))) ||
-                  (row->kind == AXIS_WHOLE && col->kind == AXIS_STREAM);
+    bool known = aff_is_const(col->dim.size, NULL) && (op->reads.len == 0 || flow_has_products(flow));
+    bool within = (row->kind == AXIS_STREAM || row->kind == AXIS_WHOLE) && (col->kind == AXIS_STREAM || col->kind == AXIS_WHOLE) &&
+                  (row->kind == AXIS_STREAM || col->kind == AXIS_STREAM);
 
-    return within && row->dim.name && col->dim.name && flow_same_dim(row->dim, col->dim);
+    return within && !known && row->dim.name && col->dim.name && flow_same_dim(row->dim, col->dim);
 }
 
 /* MASK, DEFINE: an expression of the element's position. */
@@ -317,7 +317,7 @@ static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const
                   "product", op->result->name);
         return NULL;
     }
-    if (op->op == OP_DEFINE && is_of_one_loop(op, row, col)) {
+    if (op->op == OP_DEFINE && is_of_one_loop(flow, op, row, col)) {
         flow_fail(flow, TW0505, op->result, "%s has as many columns as rows, both called %s, and one loop would be for both", op->result->name, row->dim.name);
         return NULL;
     }

@@ -300,12 +300,13 @@ static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, c
            !is_used(def, op->result, NULL, false) && !is_used(def, seen, op, true);
 }
 
-/* Whether two dimensions are called the same, so that a Copy could not say which of them tiles cover. */
-static bool repeats_a_name(const DefValue *value)
+/* Whether a dimension that lies elsewhere is called as another one, so that a Copy could not say which of them tiles cover. */
+static bool moves_one_of_a_name(const DefValue *value, const int *axes)
 {
     for (int d = 0; d < value->rank; d++)
         for (int e = 0; e < d; e++)
-            if (value->dims[d].name && value->dims[e].name && may_share_a_name(value->dims[d], value->dims[e]))
+            if (value->dims[d].name && value->dims[e].name && may_share_a_name(value->dims[d], value->dims[e]) &&
+                (axes[d] != d || axes[e] != e))
                 return true;
     return false;
 }
@@ -316,7 +317,7 @@ static bool permutes(const Def *def, const DefOp *op, const Permuted *list, Perm
     Joined j;
     DefValue *value = source_of(def, op, axes, &j, &missing);
 
-    if (!value || repeats_a_name(value) || repeats_a_name(op->result))
+    if (!value || moves_one_of_a_name(value, axes))
         return false;
     bool output = op->result->is_output;
     const DefValue *tensor = output ? op->result : value, *seen = output ? value : op->result;

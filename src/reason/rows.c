@@ -559,9 +559,13 @@ static void each_turn(RowSearch *s)
         try_sizes(s);
 }
 
+/* Of short rows that stand beside each other so many that a lane has no more bytes of them than of rows of 16 bits: with more, addresses
+ * and conditions of each row beside them, ptxas spills some. */
 static void each_step(RowSearch *s)
 {
-    for (s->down = 1; s->down <= 4; s->down *= 2)
+    int most_down = s->open && s->plan->range.to && s->bytes_of > 2 ? 2 : 4;
+
+    for (s->down = 1; s->down <= most_down; s->down *= 2)
         for (s->along = 1; s->along <= 8; s->along *= 2)
             try_sizes(s);
 }

@@ -559,11 +559,18 @@ static void each_turn(RowSearch *s)
         try_sizes(s);
 }
 
-/* Of short rows that stand beside each other so many that a lane has no more bytes of them than of rows of 16 bits: with more, addresses
- * and conditions of each row beside them, ptxas spills some. */
+static bool has_integers(const Plan *plan)
+{
+    for (int i = 0; i < plan->tensors.len; i++)
+        if (!dtype_is_float(plan->tensors.data[i].dtype) && dtype_bytes(plan->tensors.data[i].dtype) > 2)
+            return true;
+    return false;
+}
+
+/* Of short rows of integers a lane has two: with four, of which each has an address and a condition beside its quotients, ptxas spills some. */
 static void each_step(RowSearch *s)
 {
-    int most_down = s->open && s->plan->range.to && s->bytes_of > 2 ? 2 : 4;
+    int most_down = s->open && s->plan->range.to && has_integers(s->plan) ? 2 : 4;
 
     for (s->down = 1; s->down <= most_down; s->down *= 2)
         for (s->along = 1; s->along <= 8; s->along *= 2)

@@ -12,10 +12,10 @@
  *   long      a tile and some more     a part of a tile         one
  *   bounds    two, three, ...          five tiles and some more, or one more than a loop has turns that a number says; few
  *
- * Then on few entries again, of numbers with a mean, scores far below 0, and numbers as small as an epsilon.
- *
- * In the last of these only what a coordinate in a loop moves along is streamed, not what its bound alone names; and of what one tile
+ * For bounds only what a coordinate in a loop moves along is streamed, not what its bound alone names; and of what one tile
  * is copied of there is more.
+ *
+ * Then on few entries again, of numbers with a mean, scores far below 0, and numbers as small as an epsilon.
  *
  * So there is a turn behind the first, and a last one that is not full; more where the definition says numbers, as
  * of a block's size, and that is little work; and whole tiles where it takes no such sizes.
@@ -240,7 +240,6 @@ static void find_counted(Agree *a, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-
         int64_t turns;
 
         if (op->kind == TILE_FOR)
@@ -338,8 +337,8 @@ static int tiled_size(const Agree *a, Form form, int extent, int k)
     case WHOLE: return 2 * extent;
     case PART: return extent / 2 + 1 + k;
     case THREE: return (1 + k % 3) * extent + 1 + k; /* so many tiles that counts of them differ, too, what is declared first least */
-    case MANY: return (4 + k % 3) * extent + extent / 2 + 1 + 2 * k;
-    case TURNS: return larger(4 + k % 3, a->turns + 1) * extent + extent / 2 + 1 + 2 * k;
+    case MANY:
+    case TURNS: return larger(4 + k % 3, form == TURNS ? a->turns + 1 : 0) * extent + extent / 2 + 1 + 2 * k;
     case FEW: return 2 + k;
     }
     return extent;

@@ -164,6 +164,16 @@ static Expr *operand_of(ElementReads *r, const DefValue *value, const DefArg *ar
     return flow_element(r, arg->value, own);
 }
 
+Expr *flow_choice(Arena *arena, Expr *condition, Expr *a, Expr *b)
+{
+    Expr **args = arena_array(arena, Expr *, 3);
+
+    args[0] = condition;
+    args[1] = a;
+    args[2] = b;
+    return expr_call(arena, "where", args, 3);
+}
+
 static Expr *applied(Arena *arena, const DefOp *op, Expr **args)
 {
     static const struct { OpId id; ExprOp sign; } signs[] = {{OP_ADD, EO_ADD}, {OP_SUBTRACT, EO_SUB}, {OP_MULTIPLY, EO_MUL}, {OP_DIVIDE, EO_DIV}};
@@ -176,11 +186,8 @@ static Expr *applied(Arena *arena, const DefOp *op, Expr **args)
         return expr_call(arena, op->op == OP_WHERE ? "where" : op_info(op->op)->name, args, op->n_args);
     if (!op->has_else)
         return e;
-    Expr **choice = arena_array(arena, Expr *, 3);
-    choice[0] = expr_binary(arena, EO_EQ, expr_copy(arena, args[1]), expr_int(arena, 0));
-    choice[1] = expr_float(arena, op->otherwise);
-    choice[2] = e;
-    return expr_call(arena, "where", choice, 3);
+    Expr *is_zero = expr_binary(arena, EO_EQ, expr_copy(arena, args[1]), expr_int(arena, 0));
+    return flow_choice(arena, is_zero, expr_float(arena, op->otherwise), e);
 }
 
 Expr *flow_element(ElementReads *r, const DefValue *value, Expr *const *at)
@@ -293,17 +300,6 @@ static bool find_inside(const Reader *r, const DefValue *value, Expr *const *at,
     return true;
 }
 
-/* The element there, and 0 elsewhere, as of a value in memory. */
-static Expr *or_zero(Arena *arena, Expr *inside, Expr *element)
-{
-    Expr **choice = arena_array(arena, Expr *, 3);
-
-    choice[0] = inside;
-    choice[1] = element;
-    choice[2] = expr_int(arena, 0);
-    return expr_call(arena, "where", choice, 3);
-}
-
 /* ---- formulas ------------------------------------------------------------------------------------------- */
 
 static Expr *with_elements(Reader *r, const Expr *e);
@@ -322,7 +318,7 @@ static Expr *worked_out(Reader *r, const Expr *e)
     if (!vanishes(value, at) && !find_inside(r, value, at, &inside))
         return NULL;
     Expr *element = flow_element(&r->reads, value, at);
-    return inside ? or_zero(r->arena, inside, element) : element;
+    return inside ? flow_choice(r->arena, inside, element, expr_int(r->arena, 0)) : element; /* as a value in memory reads */
 }
 
 static Expr *with_elements(Reader *r, const Expr *e)

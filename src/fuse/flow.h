@@ -229,6 +229,8 @@ bool flow_is_vector(const DefValue *value);
 bool flow_is_made_by_element(const DefValue *value);
 /* An element of such a value, at these coordinates. */
 Expr *flow_element(ElementReads *reads, const DefValue *value, Expr *const *at);
+/* where(condition, a, b) */
+Expr *flow_choice(Arena *arena, Expr *condition, Expr *a, Expr *b);
 
 typedef VEC(int) Readers; /* ids of the values whose formulas they are */
 

@@ -128,12 +128,7 @@ static Expr *left_over(Speller *s, Expr *a, Expr *b)
 /* where(condition, a, b) */
 static Expr *choice(Speller *s, Expr *condition, Expr *a, Expr *b)
 {
-    Expr **args = arena_array(s->arena, Expr *, 3);
-
-    args[0] = condition;
-    args[1] = a;
-    args[2] = b;
-    return expr_call(s->arena, "where", args, 3);
+    return flow_choice(s->arena, condition, a, b);
 }
 
 static Expr *size_of(Speller *s, const Aff *size)

@@ -291,9 +291,19 @@ static bool along(const Flow *flow, const DefValue *value, const Axis *axis, boo
     return false;
 }
 
+/* Whether a tensor's last two dimensions have one name. */
+static bool is_square(const DefValue *value)
+{
+    return value->rank >= 2 && value->dims[value->rank - 1].name && value->dims[value->rank - 2].name &&
+           strcmp(value->dims[value->rank - 1].name, value->dims[value->rank - 2].name) == 0;
+}
+
+/* The last dimension of a tensor that is as long as it is wide has the other name even where some tile of it lies
+ * along the rows: with one name for both no tile could say along which it lies. */
 bool flow_has_alias(const Flow *flow, const DefValue *value, bool rows)
 {
-    return flow->cols_alias_of && along(flow, value, flow->cols, rows) && !along(flow, value, flow->rows, rows);
+    return flow->cols_alias_of && along(flow, value, flow->cols, rows) &&
+           (!along(flow, value, flow->rows, rows) || (!rows && is_square(value)));
 }
 
 const char *flow_name_along(const Flow *flow, const DefValue *value, DefDim dim, bool rows)

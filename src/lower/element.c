@@ -298,27 +298,51 @@ static bool is_real(const Lower *lo, const Expr *e)
     return lo->frame->number && has_parts(e) && mentions_param(lo, e);
 }
 
+static bool is_integer_of_elements(Lower *lo, const Expr *e)
+{
+    bool exact = lo->exact;
+    lo->exact = true;
+    const Aff *a = eval_aff(&lo->env, e, NULL);
+    lo->exact = exact;
+    return a;
+}
+
 /* The coordinate that other elements give, each for its own, or that is computed as numbers are: which it is
- * among the arguments, and along which dimension; -1: none. */
+ * among the arguments, and along which dimension; of several the first that is no integer of elements, as others can
+ * be beside it. -1: none. */
 static int told_coordinate(Lower *lo, const Expr *e, const TileTensor *t, int *dim)
 {
     int at = -1, d = 0;
-    for (int i = 0; i < e->n_args; i++) {
-        bool own = e->args[i]->kind == EXPR_ELLIPSIS;
-        if (at < 0 && !own && (varies(lo, e->args[i]) || is_composed(lo, e->args[i]))) at = i, *dim = d;
+    bool integer = true;
+    for (int i = 0; i < e->n_args && integer; i++) {
+        bool own = e->args[i]->kind == EXPR_ELLIPSIS, told = !own && (varies(lo, e->args[i]) || is_composed(lo, e->args[i]));
+        if (told) integer = is_integer_of_elements(lo, e->args[i]);
+        if (told && (at < 0 || !integer)) at = i, *dim = d;
         d += own ? t->rank - (e->n_args - 1) : 1;
     }
     return at;
 }
 
-/* `T[Id[row, col], h]`: a tile says where along one dimension. */
-static TileValue *read_told(Lower *lo, const Expr *e, TileTensor *t, int at, int dim)
+/* The coordinates but for that at `at`. Where other elements give one of these as well, it is an integer of elements,
+ * each for its own. */
+static const Aff **coordinates_beside(Lower *lo, const Expr *e, const TileTensor *t, int at)
 {
     Expr rest = *e;
+    int dim = 0;
     rest.args = arena_array(lo->arena, Expr *, e->n_args);
     memcpy(rest.args, e->args, (size_t)e->n_args * sizeof *e->args);
     rest.args[at] = expr_int(lo->arena, 0);
+    bool exact = lo->exact;
+    lo->exact |= told_coordinate(lo, &rest, t, &dim) >= 0;
     const Aff **coords = coordinates(lo, &rest, t, lo->diags);
+    lo->exact = exact;
+    return coords;
+}
+
+/* `T[Id[row, col], h]`: a tile says where along one dimension. */
+static TileValue *read_told(Lower *lo, const Expr *e, TileTensor *t, int at, int dim)
+{
+    const Aff **coords = coordinates_beside(lo, e, t, at);
     TileValue *which = coords ? value_of(lo, e->args[at]) : NULL;
     if (!which || lo->failed) {
         lo->failed = true;

@@ -103,7 +103,7 @@ static Settings *with_asked(Arena *arena, const Settings *settings, const Diags 
 /* Operands and results that do not go together with other sizes either. */
 static bool whatever_the_sizes(DiagCode code)
 {
-    return code == TW0320 || code == TW0321 || code == TW0322 || code == TW0323 || code == TW0407;
+    return code == TW0320 || code == TW0321 || code == TW0322 || code == TW0323 || code == TW0407 || code == TW0602 || code == TW0604 || code == TW0606;
 }
 
 /* What a sketch is warned of whose sizes nobody has given yet: its flow is the same with others. */

@@ -150,6 +150,7 @@ static void say_other_count(Checker *c, const Cover *v, int d, const Range *r, c
 {
     const Coord *coord = coord_of(v, d);
     const char *other = fitting(c, v, tiles), *count = count_text(c, v, d, tiles);
+    int64_t one;
     if (was_said(c, r))
         return;
     Diag *diag = diag_add(c->late, code, coord ? coord->span : v->stmt->span,
@@ -158,7 +159,7 @@ static void say_other_count(Checker *c, const Cover *v, int d, const Range *r, c
     if (other && coord)
         diag_fix(c->late, diag, coord->value->span, other,
                  arena_printf(c->arena, "'%s' goes over these", other));
-    else if (r->bound)
+    else if (r->bound && !aff_is_const(tiles, &one)) /* what has one tile is not what it counts */
         diag_fix(c->late, diag, r->bound->span, count, "visit them all");
 }
 
@@ -217,6 +218,18 @@ static bool uses_only_dims(const Checker *c, const Aff *a)
     return found;
 }
 
+/* Whether an expression is written with the length of a dimension, known or not. */
+static bool names_a_dim(const Checker *c, const Expr *e)
+{
+    bool found = false;
+    for (int i = 0; e && i < c->tensors.len && !found; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_GLOBAL];
+        for (int d = 0; p->exists && d < p->rank; d++)
+            found |= p->dims[d].axis && expr_mentions(e, p->dims[d].axis);
+    }
+    return found;
+}
+
 /* Loops may stop early, or begin late, on purpose; where they do it by other
  * sizes than the tensor's, it is a mistake. */
 static bool may_be_meant(Checker *c, const Cover *v, const Range *r, const Aff *tiles)
@@ -229,7 +242,7 @@ static bool may_be_meant(Checker *c, const Cover *v, const Range *r, const Aff *
         return true;
     return aff_uses_kind(r->end, AFF_GRID) || aff_uses_kind(r->end, AFF_LOOP) ||
            aff_uses_kind(r->end, AFF_SCALAR) || r->end->kind == AFF_MIN || r->end->kind == AFF_MAX ||
-           (aff_is_const(r->end, NULL) && !aff_is_const(tiles, NULL)) ||
+           (aff_is_const(r->end, NULL) && !aff_is_const(tiles, NULL) && !names_a_dim(c, r->bound)) ||
            !uses_only_dims(c, r->end);
 }
 
@@ -401,9 +414,24 @@ static bool check_loop_of_one(Checker *c, const Cover *v, int d, const Aff *tile
     return false;
 }
 
+/* A loop of one turn, whose counter is the number 0, as the length of another dimension wants it. */
+static bool check_turn_of_another(Checker *c, const Cover *v, int d, const Aff *tiles)
+{
+    const Coord *coord = coord_of(v, d);
+    for (int i = 0; i < c->n_loops && coord; i++) {
+        Range r = loop_range(&c->loops[i]);
+        if (!r.end || !expr_is_name(coord->value, r.name) || !names_a_dim(c, r.bound))
+            continue;
+        int before = c->late->list.len;
+        check_count(c, v, d, &r, tiles);
+        return c->late->list.len > before;
+    }
+    return false;
+}
+
 static void check_constant(Checker *c, const Cover *v, int d, const Aff *tiles)
 {
-    if (check_loop_of_one(c, v, d, tiles))
+    if (check_loop_of_one(c, v, d, tiles) || check_turn_of_another(c, v, d, tiles))
         return;
     const Coord *coord = coord_of(v, d);
     int64_t at, n;

@@ -181,7 +181,14 @@ static Expr *lead_coord(Plan *plan, const Stmt *from, const PlanTensor *tensor, 
                   tensor->name, which);
         return NULL;
     }
-    return length == axis->length ? name_of(plan, axis->var) : shared_entry(plan, axis, dim);
+    if (length == axis->length)
+        return name_of(plan, axis->var);
+    if (from->space == SPACE_REGISTER && axis->kind == EXT_LEAD && axis->dim_name) {
+        plan_fail(plan, TW0606, from->span, "blocks along %s would write the same entries of %s: its dimension %s is none of the grid's",
+                  axis->dim_name, tensor->name, dim->kind == EXPR_NAME ? dim->name : arena_printf(plan->arena, "%d", d + 1));
+        return NULL;
+    }
+    return shared_entry(plan, axis, dim);
 }
 
 /* Behind how many other leading dimensions a leading one stands, from the right. */

@@ -932,6 +932,28 @@ static bool has_axis(const Stmt *grid, const char *name)
     return false;
 }
 
+static bool of_an_output(const Cuts *cuts, const char *dim)
+{
+    for (int i = 0; i < cuts->tensors.len; i++)
+        for (int k = 0; k < cuts->tensors.data[i]->n_shape && cuts->tensors.data[i]->kind == STMT_OUTPUT; k++)
+            if (expr_is_name(cuts->tensors.data[i]->shape[k], dim))
+                return true;
+    return false;
+}
+
+/* Blocks along a dimension that no output has are those of one that an output has: heads that share keys. */
+static bool spread_otherwise(Suggester *s, const Cuts *cuts, const Stmt *grid, const char *dim)
+{
+    for (int i = 0; i < grid->n_coords; i++) {
+        const Coord *coord = &grid->coords[i];
+
+        if (!coord->value && coord->name && coord->span.end > coord->span.start && !of_an_output(cuts, coord->name) &&
+            suggest_edit(s, coord->span, dim, "spread the output's own dimension over blocks"))
+            return true;
+    }
+    return false;
+}
+
 /* `Grid over DIM` with one more of the outputs' dimensions. */
 bool propose_wider_grid(Suggester *s)
 {
@@ -942,8 +964,9 @@ bool propose_wider_grid(Suggester *s)
         for (int k = 0; k < cuts.tensors.data[i]->n_shape && cuts.tensors.data[i]->kind == STMT_OUTPUT; k++) {
             const Expr *dim = cuts.tensors.data[i]->shape[k];
             if (dim->kind == EXPR_NAME && !has_axis(grid, dim->name) &&
-                suggest_edit(s, (Span){grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s", dim->name),
-                             "spread it over blocks as well"))
+                (spread_otherwise(s, &cuts, grid, dim->name) ||
+                 suggest_edit(s, (Span){grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s", dim->name),
+                              "spread it over blocks as well")))
                 return true;
         }
     return false;

@@ -1,7 +1,7 @@
 /* agree.c: whether Kernels compute what the Operator beside them says, tried on a small shape.
  *
  * The checker knows shapes, memory and states; whether a factor is missing, an entry is taken of another
- * head or a mean is not divided shows when both are executed. So they are, on six shapes that are as small
+ * head or a mean is not divided shows when both are executed. So they are, on seven shapes that are as small
  * as the tiles allow. Of a sketch, code with small tiles is worked out.
  *
  *   shape     what blocks share        what loops stream         all else
@@ -9,7 +9,8 @@
  *   tiles     a tile and some more     a tile and some more      few
  *   turns     a part of a tile         five tiles and some more, or two, few
  *   part      two, three, ...          a part of a tile         few
- *   long      a tile and some more     a part of a tile         one
+ *   more      one tile and some more, two, three, ...   a part of a tile   one
+ *   less      the same, but three first
  *   bounds    two, three, ...          five tiles and some more, or one more than a loop has turns that a number says; few
  *
  * For bounds only what a coordinate in a loop moves along is streamed, not what its bound alone names; and of what one tile
@@ -236,6 +237,12 @@ static void note_counted(Agree *a, const Aff *count, bool streamed)
         }
 }
 
+/* Whether a bound is a number, or no more than that. */
+static bool says_number(const Aff *bound, int64_t *n)
+{
+    return aff_is_const(bound, n) || (bound->kind == AFF_MIN && (aff_is_const(bound->a, n) || aff_is_const(bound->b, n)));
+}
+
 static void find_counted(Agree *a, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -244,7 +251,7 @@ static void find_counted(Agree *a, const TileBlock *block)
 
         if (op->kind == TILE_FOR)
             note_counted(a, op->hi, true);
-        if (op->kind == TILE_FOR && aff_is_const(op->hi, &turns) && turns <= MOST_TURNS && turns > a->turns)
+        if (op->kind == TILE_FOR && says_number(op->hi, &turns) && turns <= MOST_TURNS && turns > a->turns)
             a->turns = (int)turns;
         for (int k = 0; k < op->n_regions; k++)
             find_counted(a, op->regions[k]);
@@ -301,7 +308,7 @@ static int largest_number(const Block *block)
 }
 
 /* What is tried, the most telling first. */
-typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, TURNS, THREE, FEW } Form;
+typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, TURNS, THREE, LESS, FEW } Form;
 
 typedef struct Attempt {
     Form shared, streamed;
@@ -309,13 +316,14 @@ typedef struct Attempt {
 } Attempt;
 
 /* Of each row the first that the definition takes, and that is little work. */
-enum { SHAPES = 8, TRIES = 9 };
+enum { SHAPES = 9, TRIES = 9 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
     {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
     {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
     {{FEW, PART, 2}, {FEW, PART, 1}},
-    {{RAGGED, PART, 1}},
+    {{THREE, PART, 1}, {RAGGED, PART, 1}},
+    {{LESS, PART, 1}},
     {{FEW, TURNS, 2}, {FEW, TURNS, 1}, {PART, TURNS, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
@@ -325,7 +333,7 @@ enum { LARGE_TRIES = 3 };
 static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE, WHOLE, 1}};
 
 /* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not. */
-static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
+static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
 static int tiled_size(const Agree *a, Form form, int extent, int k)
@@ -337,6 +345,7 @@ static int tiled_size(const Agree *a, Form form, int extent, int k)
     case WHOLE: return 2 * extent;
     case PART: return extent / 2 + 1 + k;
     case THREE: return (1 + k % 3) * extent + 1 + k; /* so many tiles that counts of them differ, too, what is declared first least */
+    case LESS: return (3 - k % 3) * extent + 1 + k;
     case MANY:
     case TURNS: return larger(4 + k % 3, form == TURNS ? a->turns + 1 : 0) * extent + extent / 2 + 1 + 2 * k;
     case FEW: return 2 + k;

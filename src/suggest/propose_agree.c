@@ -349,14 +349,36 @@ static bool try_lengths(Beside *b, Cuts *cuts, const Stmt *own)
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-static bool try_turns(Beside *b, const Block *block)
+/* As many as there are tiles along what the counter moves along, or as one of several bounds says alone. */
+static bool try_all_turns(Beside *b, const Cuts *cuts, const Stmt *loop)
+{
+    const Expr *hi = loop->hi;
+
+    for (int i = 0; i < cuts->list.len; i++) {
+        const Cut *cut = &cuts->list.data[i];
+        const char *all = cut->size ? arena_printf(b->s->arena, "ceil(%s / %s)", cut->dim, cut->size) : NULL;
+        if (all && cut->coord && strcmp(cut->coord, loop->name) == 0 && strcmp(suggest_expr(b->s, hi), all) != 0 &&
+            suggest_edit(b->s, hi->span, all, "all tiles that there are"))
+            return true;
+    }
+    for (int i = 0; hi->kind == EXPR_CALL && i < hi->n_args; i++)
+        if (suggest_edit(b->s, hi->span, suggest_expr(b->s, hi->args[i]), "without the other bound"))
+            return true;
+    return false;
+}
+
+static bool try_one_more(Beside *b, const Cuts *cuts, const Stmt *loop)
+{
+    (void)cuts;
+    return suggest_edit(b->s, loop->hi->span, arena_printf(b->s->arena, "%s + 1", suggest_expr(b->s, loop->hi)), "its last turn as well");
+}
+
+static bool try_turns(Beside *b, const Cuts *cuts, const Block *block, bool (*try)(Beside *b, const Cuts *cuts, const Stmt *loop))
 {
     for (int i = 0; i < block->len; i++) {
-        const Stmt *loop = block->data[i];
-        bool counts = loop->kind == STMT_FOR && loop->hi && !loop->over;
-        if (counts && suggest_edit(b->s, loop->hi->span, arena_printf(b->s->arena, "%s + 1", suggest_expr(b->s, loop->hi)), "its last turn as well"))
-            return true;
-        if (try_turns(b, &loop->body) || try_turns(b, &loop->orelse))
+        const Stmt *s = block->data[i];
+        bool counts = s->kind == STMT_FOR && s->hi && !s->over;
+        if ((counts && try(b, cuts, s)) || try_turns(b, cuts, &s->body, try) || try_turns(b, cuts, &s->orelse, try))
             return true;
     }
     return false;
@@ -400,11 +422,25 @@ bool propose_agreement(Suggester *s)
     return vary_each(s, try_as_defined);
 }
 
+static bool try_turns_of_tiles(Vary *v)
+{
+    Beside b = {v->s, v->definition, v->computes};
+    Cuts cuts = cuts_of(v->s);
+
+    return try_turns(&b, &cuts, &v->kernel->body, try_all_turns);
+}
+
+bool propose_turns_of_tiles(Suggester *s)
+{
+    return vary_each(s, try_turns_of_tiles);
+}
+
 static bool try_more_turns(Vary *v)
 {
     Beside b = {v->s, v->definition, v->computes};
+    Cuts cuts = cuts_of(v->s);
 
-    return try_turns(&b, &v->kernel->body);
+    return try_turns(&b, &cuts, &v->kernel->body, try_one_more);
 }
 
 bool propose_more_turns(Suggester *s)

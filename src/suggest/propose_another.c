@@ -78,6 +78,55 @@ bool propose_summed(Suggester *s)
     return suggest_stmt(s, stmt, changed, "the sum of all turns");
 }
 
+/* Every turn of a loop gives it anew, and behind the loop it is read: what all turns give was meant (TW0440). */
+typedef struct Anew {
+    const char *name;
+    const Stmt *found;
+} Anew;
+
+static void find_anew(void *user, const Stmt *stmt)
+{
+    Anew *anew = user;
+    OpClass class = stmt->kind == STMT_COMPUTE && stmt->op_known ? op_info(stmt->op)->class : OPC_ELEMENT;
+
+    if ((class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE || class == OPC_GEMM) && stmt->dest && expr_is_name(stmt->dest, anew->name) && stmt->result == RESULT_GET && !stmt->listed)
+        anew->found = stmt;
+}
+
+bool propose_of_all_turns(Suggester *s)
+{
+    Anew anew = {.name = name_at(s)};
+
+    for (int i = 0; anew.name && s->unit && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_FOR)
+            suggest_each(&s->unit->body.data[i]->body, find_anew, &anew);
+    Stmt *changed = anew.found ? suggest_like(s, anew.found) : NULL;
+    if (!changed)
+        return false;
+    changed->result = RESULT_ACCUMULATE;
+    return suggest_stmt(s, anew.found, changed, "what all turns give");
+}
+
+/* What is added up in a loop has another shape in each turn behind its Reshape: that of one turn was meant (TW0726). */
+bool propose_of_this_turn(Suggester *s)
+{
+    const Stmt *loop = s->stmt && s->stmt->kind == STMT_FOR ? s->stmt : NULL;
+
+    for (int i = 0; loop && i < loop->body.len; i++)
+        for (int k = 0; k < i && loop->body.data[i]->kind == STMT_RESHAPE; k++) {
+            const Stmt *sum = loop->body.data[k];
+            bool found = sum->kind == STMT_COMPUTE && sum->result == RESULT_ACCUMULATE && sum->dest && expr_is_name(sum->dest, loop->body.data[i]->name);
+            Stmt *changed = found ? suggest_like(s, sum) : NULL;
+
+            if (!changed)
+                continue;
+            changed->result = RESULT_GET;
+            if (suggest_stmt(s, sum, changed, "that of this turn"))
+                return true;
+        }
+    return false;
+}
+
 /* ---- another sum ----------------------------------------------------------------------------------- */
 
 static bool is_sum(const Vary *v, const char *name)

@@ -40,9 +40,16 @@ static bool is_touched(const Flow *flow, const DefValue *value)
     return !flow->kernel;
 }
 
-/* Whether the kernel has tiles along an axis; alone, a kernel has some along all. */
+static bool in_grid(const Flow *flow, const Axis *axis)
+{
+    return (axis == flow->rows && axis->kind == AXIS_ROWS && !flow->same_rows) || (axis == flow->cols && axis->kind == AXIS_COLS && !flow->same_cols);
+}
+
+/* Whether the kernel has tiles along an axis, or blocks; alone, a kernel has some along all. */
 static bool is_met(const Flow *flow, const Axis *axis)
 {
+    if (in_grid(flow, axis))
+        return true;
     for (int i = 0; flow->kernel && i < flow->nodes.len; i++) {
         const Node *node = flow->nodes.data[i];
 

@@ -186,8 +186,18 @@ static Expr *axis_expr(Writer *w, const Axis *axis)
     return expr_int(w->arena, 0);
 }
 
+/* Whether a leading dimension has the name of one of the last two. */
+static bool leads_alike(const DefValue *value)
+{
+    for (int d = 0; d < value->rank - 2; d++)
+        for (int side = value->rank - 2; side < value->rank; side++)
+            if (value->dims[d].name && value->dims[side].name && strcmp(value->dims[d].name, value->dims[side].name) == 0)
+                return true;
+    return false;
+}
+
 /* Where names alone do not say which loop or block axis a dimension follows, the
- * copy says it: `in coordinate [len = j]`; by place where the names are equal. */
+ * copy says it: `in coordinate [len = j]`; by place where the names are equal, of leading ones as well. */
 static void put_coords(Writer *w, Stmt *copy, const Node *load)
 {
     const DefValue *value = load->value;
@@ -198,11 +208,13 @@ static void put_coords(Writer *w, Stmt *copy, const Node *load)
         rows.name = w->flow->cols->dim.name;
     if (flow_has_alias(w->flow, value, false))
         cols.name = w->flow->cols->dim.name;
-    bool by_place = !rows.name || !cols.name || strcmp(rows.name, cols.name) == 0;
+    bool alike = leads_alike(value), by_place = alike || !rows.name || !cols.name || strcmp(rows.name, cols.name) == 0;
 
     if (axis_obvious(w, load->row, rows) && axis_obvious(w, load->col, cols))
         return;
-    copy->coords = arena_array(w->arena, Coord, 2);
+    copy->coords = arena_array(w->arena, Coord, value->rank + 1);
+    for (int d = 0; alike && d < value->rank - 2; d++)
+        copy->coords[copy->n_coords++] = (Coord){.value = value->dims[d].name ? name_expr(w, value->dims[d].name) : expr_int(w->arena, 0)};
     if (value->rank >= 2)
         copy->coords[copy->n_coords++] =
             (Coord){.name = by_place ? NULL : rows.name, .value = axis_expr(w, load->row)};

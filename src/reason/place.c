@@ -217,7 +217,7 @@ static Expr *coord_name(Plan *plan, const Expr *e)
     const Extent *axis = plan_loop_var(plan, e->name);
 
     if (!axis)
-        axis = plan_in_grid(plan, index && !index->value ? index->over : e->name);
+        axis = axis_called(plan, index && !index->value ? index->over : e->name, 0);
     if (!axis || axis->kind == EXT_LEAD || axis->kind == EXT_ENTRY)
         return axis ? name_of(plan, axis->var) : index ? NULL : plan_plain(plan, e);
     return axis->kind == EXT_LOOP && !index ? name_of(plan, axis->var) : NULL;

@@ -355,6 +355,7 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/dimensions_of_one_name --dtype fp16 --target $t --bind n=70 --bind H=2 --bind B=3
     try ../tests/gen/transposes_of_one_name --dtype fp16 --target $t --bind n=40
     try ../tests/gen/gathered_twice --dtype fp16 --target $t --bind a=5 --bind b=7 --bind c=3 --bind n=37 --bind m=19
+    try ../tests/gen/sums_by_gates --target $t --bind m=133 --bind E=70
     try ../tests/gen/entries_of_one_name --target $t --bind n=33
     try ../tests/gen/one_number_beside --target $t --bind n=37 --bind D=70 --bind m=300
     try ../tests/gen/outside_of_computed --dtype fp16 --target $t --bind n=17 --bind D=64

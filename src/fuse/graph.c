@@ -205,9 +205,9 @@ const Axis *flow_broadcast_rows(Flow *flow, const DefOp *op, const DefValue *ope
 const Axis *flow_broadcast_cols(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *col)
 {
     DefDim dim = flow_cols(flow, operand);
-    bool one = flow_is_one(dim) && (!dim.name || !flow_is_one(flow_cols(flow, op->result)));
+    bool follows = (dim.name || flow_is_one(col->dim)) && flow_is_one(flow_cols(flow, op->result));
 
-    return one ? flow->one : col;
+    return flow_is_one(dim) && !follows ? flow->one : col;
 }
 
 static bool declares(const Block *block, const char *name, int depth)

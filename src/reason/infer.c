@@ -175,7 +175,16 @@ static bool has_side(const PlanTensor *tensor, const char *dim)
     return false;
 }
 
-/* Whether a GEMM multiplies a tensor along the dimension. */
+/* Whether the outputs lie along the dimension, of one column as well. */
+static bool in_outputs(const Plan *plan, const char *dim)
+{
+    for (int i = 0; i < plan->tensors.len; i++)
+        if (plan->tensors.data[i].stmt->kind == STMT_OUTPUT && has_side(&plan->tensors.data[i], dim))
+            return true;
+    return false;
+}
+
+/* Whether a GEMM multiplies a tensor along the dimension, or a tile that is computed and that outputs lie along. */
 static bool is_multiplied(const Plan *plan, const Block *block, const char *dim)
 {
     for (int i = 0; i < block->len; i++) {
@@ -188,7 +197,8 @@ static bool is_multiplied(const Plan *plan, const Block *block, const char *dim)
 
             while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
                 e = e->a;
-            if (e->kind == EXPR_NAME && has_side(plan_tensor(plan, e->name), dim))
+            const PlanTensor *tensor = e->kind == EXPR_NAME ? plan_tensor(plan, e->name) : NULL;
+            if (tensor ? has_side(tensor, dim) : in_outputs(plan, dim))
                 return true;
         }
     }

@@ -8,9 +8,9 @@
  *   entries   a part of a tile         a tile and some more      counts unlike each other, as 4 and 2
  *   tiles     a tile and some more     a tile and some more      few
  *   turns     a part of a tile         five tiles and some more, or two, few
- *   part      two, three, ...          a part of a tile         few
+ *   part      two, three, ...          a part of a tile         two of each
  *   more      one tile and some more, two, three, ...   a part of a tile   one
- *   less      the same, but three first
+ *   less      the same, but three first     a tile and some more     one
  *   bounds    two, three, ...          five tiles and some more, or one more than a loop has turns that a number says; few
  *
  * For bounds only what a coordinate in a loop moves along is streamed, not what its bound alone names; and of what one tile
@@ -37,6 +37,7 @@
 #include "check/check.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, LEAST_TILE = 16, MOST_TURNS = 32 };
 
@@ -62,6 +63,7 @@ typedef struct Reach {
     bool moved;    /* there are several tiles along it */
     bool streamed; /* a loop moves along it, or has as many turns as it says */
     bool looped;   /* a loop moves along it */
+    int blocks;    /* that a number says, which tiles lie along, or parts of which a loop goes over */
 } Reach;
 
 typedef struct Agree {
@@ -75,6 +77,7 @@ typedef struct Agree {
     bool heavy; /* some shape was too much work */
     double unlike;
     const char *error; /* why it was not executed, where nothing says that it is too much; NULL: that is not known */
+    LaunchShape most_of; /* the largest size of each dimension on which it was executed */
 } Agree;
 
 /* ---- the program, and its definition ---------------------------------------------------------- */
@@ -218,7 +221,7 @@ static void note_reach(Agree *a, const TileOp *op, int d, int extent)
 
     extent *= times;
     if (dim && !reach) {
-        vec_push(a->on.arena, &a->reaches, (Reach){dim, extent, moved, streamed, streamed});
+        vec_push(a->on.arena, &a->reaches, (Reach){.dim = dim, .extent = extent, .moved = moved, .streamed = streamed, .looped = streamed});
     } else if (dim) {
         reach->extent = reach->extent > extent ? reach->extent : extent;
         reach->moved |= moved;
@@ -274,6 +277,43 @@ static void find_reaches(Agree *a, const TileBlock *block)
     }
 }
 
+static void note_blocks(Agree *a, const TileOp *op, int d, const AffSym *axis, int blocks)
+{
+    const Aff *size = d >= 0 ? op->tensor->dims[d] : NULL;
+    Reach *reach = size && size->kind == AFF_SYM && aff_uses(op->coords[d], axis) ? find_reach(a, size->sym->name) : NULL;
+
+    if (reach && blocks > reach->blocks)
+        reach->blocks = blocks;
+}
+
+/* Blocks of which a number says how many there are: where tiles lie along them, and loops whose parts they have. */
+static void find_blocks(Agree *a, const TileBlock *block, const AffSym *axis, int blocks)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+
+        if (op->kind == TILE_LOAD || op->kind == TILE_STORE) {
+            note_blocks(a, op, op->row_dim, axis, blocks);
+            note_blocks(a, op, op->col_dim, axis, blocks);
+        }
+        if (op->kind == TILE_FOR && blocks > a->turns && (aff_uses(op->lo, axis) || aff_uses(op->hi, axis)))
+            a->turns = blocks;
+        for (int k = 0; k < op->n_regions; k++)
+            find_blocks(a, op->regions[k], axis, blocks);
+    }
+}
+
+static void find_all_blocks(Agree *a, const TileKernel *kernel)
+{
+    for (int i = 0; i < kernel->grid.len; i++) {
+        const AffSym *axis = kernel->grid.data[i].sym;
+        int64_t blocks;
+
+        if (axis && aff_is_const(kernel->grid.data[i].extent, &blocks) && blocks <= MOST_TURNS)
+            find_blocks(a, kernel->body, axis, (int)blocks);
+    }
+}
+
 static int larger(int a, int b)
 {
     return a > b ? a : b;
@@ -323,7 +363,7 @@ static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
     {{FEW, PART, 2}, {FEW, PART, 1}},
     {{THREE, PART, 1}, {RAGGED, PART, 1}},
-    {{LESS, PART, 1}},
+    {{LESS, NEXT, 1}, {LESS, PART, 1}},
     {{FEW, TURNS, 2}, {FEW, TURNS, 1}, {PART, TURNS, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
     {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
@@ -336,16 +376,19 @@ static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE,
 static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
-static int tiled_size(const Agree *a, Form form, int extent, int k)
+static int tiled_size(const Agree *a, Form form, const Reach *reach, int k)
 {
+    int extent = reach->extent;
+
+
     switch (form) {
     case BLOCKS: return extent + extent / 2 + 3 + 2 * k + a->block;
     case RAGGED: return extent + extent / 2 + 3 + 2 * k;
     case NEXT: return extent + 1 + k;
     case WHOLE: return 2 * extent;
     case PART: return extent / 2 + 1 + k;
-    case THREE: return (1 + k % 3) * extent + 1 + k; /* so many tiles that counts of them differ, too, what is declared first least */
-    case LESS: return (3 - k % 3) * extent + 1 + k;
+    case THREE: return larger(1 + k % 3, reach->blocks) * extent + 1 + k; /* so many tiles that counts of them differ, too, what is declared first least */
+    case LESS: return larger(3 - k % 3, reach->blocks) * extent + 1 + k;
     case MANY:
     case TURNS: return larger(4 + k % 3, form == TURNS ? a->turns + 1 : 0) * extent + extent / 2 + 1 + 2 * k;
     case FEW: return 2 + k;
@@ -426,11 +469,11 @@ static void draw(Agree *a, const Attempt *attempt, uint64_t number, bool probe)
         } else if (!reach->moved && !asks_for_bounds(attempt)) /* one tile is all that there is */
             size = probe && extent > PROBE ? PROBE : extent;
         else
-            size = probe ? PROBE : tiled_size(a, form_along(attempt, reach), extent, tiled++);
+            size = probe ? PROBE : tiled_size(a, form_along(attempt, reach), reach, tiled++);
         for (int k = 0; k < a->on.shape.len; k++)
             known |= a->on.shape.data[k].value == size;
         if (extent == 1)
-            a->unlike += (size == 1 ? 0 : known ? 0.3 : in_all_inputs(def, dim->sym) ? 0.5 : 1) - (size == 3 ? 0.015 : 0.01 * size); /* of 2 a quotient is a remainder, too */
+            a->unlike += attempt->shared == FEW ? size : (size == 1 ? 0 : known ? 0.3 : in_all_inputs(def, dim->sym) ? 0.5 : 1) - (size == 3 ? 0.015 : 0.01 * size); /* of 2 a quotient is a remainder, too */
         vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, size});
     }
     bind_params(a);
@@ -578,13 +621,56 @@ static void spend(const Agree *a)
         *a->on.chain->work_left -= a->on.work + (a->on.work > 0 ? OF_DEFINITION * count_flops(a) : 0) + OF_BEGIN;
 }
 
+static void note_sizes(Agree *a)
+{
+    for (int i = 0; i < a->on.shape.len; i++) {
+        const RefBinding *size = &a->on.shape.data[i];
+        RefBinding *most = NULL;
+
+        for (int k = 0; k < a->most_of.len; k++)
+            if (strcmp(a->most_of.data[k].name, size->name) == 0)
+                most = &a->most_of.data[k];
+        if (!most)
+            vec_push(a->on.arena, &a->most_of, *size);
+        else if (size->value > most->value)
+            most->value = size->value;
+    }
+}
+
+/* Whether there were several tiles, or entries, along each dimension on some shape that was executed. */
+static bool met_several(const Agree *a)
+{
+    const Def *def = a->on.chain->def;
+
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        const Reach *reach = find_reach(a, dim->name);
+        double most;
+
+        if (dim->sym && strcmp(dim->sym->name, dim->name) == 0 && launch_find(&a->most_of, dim->name, &most) && most <= (reach ? reach->extent : 1))
+            return false;
+    }
+    return true;
+}
+
+static bool has_no_value(const Agree *a)
+{
+    return a->error && strstr(a->error, TILE_NO_VALUE);
+}
+
+/* The definition takes the shape, but an integer of the Kernels has no value there. */
+static void say_no_value(Agree *a, SmallFinding *f)
+{
+    *f = (SmallFinding){.worst = INFINITY, .message = a->error, .note = arena_printf(a->on.arena, "executed at %s", launch_text(a->on.arena, &a->on.shape))};
+}
+
 /* On the first of the shapes that can be executed; false: the outputs differ. */
 static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, SmallFinding *f)
 {
     const char *error;
     bool ran = false;
 
-    for (int i = 0; i < n && !ran && attempts[i].counts; i++) {
+    for (int i = 0; i < n && !ran && attempts[i].counts && !has_no_value(a); i++) {
         bool made = make(a, &attempts[i], fill);
 
         a->on.work = 0;
@@ -594,6 +680,12 @@ static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, S
         a->error = made && !ran ? error : a->error;
     }
     a->ran |= ran;
+    if (ran)
+        note_sizes(a);
+    if (!ran && has_no_value(a)) {
+        say_no_value(a, f);
+        return false;
+    }
     return !ran || small_agrees(&a->on, a->on.arena, f) || f->worst < LEAST || /* integers may all be wrong by one */
            (f->wrong == 0 && dtype_is_float(a->on.outputs[f->output]->dtype));
 }
@@ -644,6 +736,7 @@ static bool begin_with(Agree *a, Arena *arena, Chain *own)
         for (int k = 0; k < kernel->grid.len; k++)
             note_counted(a, kernel->grid.data[k].extent, false);
         find_counted(a, kernel->body);
+        find_all_blocks(a, kernel);
     }
     return true;
 }
@@ -661,12 +754,34 @@ static bool begin_narrow(Agree *a, Arena *arena, const Chain *with, const Source
     return own && define(own, source) && begin_with(a, arena, own);
 }
 
+/* Whether there was no shape that asks for the bounds, as of parts of a dimension that are many. */
+static bool lacks_bounds(const Agree *a, const Attempt *attempts)
+{
+    double most;
+
+    for (int i = 0; asks_for_bounds(&attempts[0]) && i < a->reaches.len; i++) {
+        const Reach *reach = &a->reaches.data[i];
+        if (reach->looped && a->turns > 1 && launch_find(&a->most_of, reach->dim->name, &most) && most < (double)a->turns * reach->extent)
+            return true;
+    }
+    return false;
+}
+
 static bool agrees(Agree *a, SmallFinding *f)
 {
-    for (int i = 0; i < SHAPES; i++)
-        if ((FILLS[i] == FILL_NORMAL || !chooses(a->on.chain->def)) && !agrees_on(a, ATTEMPTS[i], TRIES, FILLS[i], f))
-            return false;
-    return true;
+    bool right = true;
+
+    for (int i = 0; i < SHAPES && right; i++) {
+        if (FILLS[i] != FILL_NORMAL && chooses(a->on.chain->def))
+            continue;
+        right = agrees_on(a, ATTEMPTS[i], TRIES, FILLS[i], f);
+        if (right && a->ran && lacks_bounds(a, ATTEMPTS[i])) {
+            a->most = &MORE;
+            right = agrees_on(a, ATTEMPTS[i], TRIES, FILLS[i], f);
+            a->most = &LITTLE;
+        }
+    }
+    return right;
 }
 
 /* ---- less work --------------------------------------------------------------------------------------------- */
@@ -745,9 +860,12 @@ static bool agrees_there(Agree *a, const Agree *other, SmallFinding *f)
 
 static bool agrees_with_more(Agree *a, SmallFinding *f)
 {
+    static const int telling[] = {0, 1, 4, 5}; /* of ATTEMPTS: entries, tiles, more, less */
+
     a->most = &MORE;
-    if (!agrees_on(a, ATTEMPTS[0], TRIES, FILL_NORMAL, f) || !agrees_on(a, ATTEMPTS[1], TRIES, FILL_NORMAL, f))
-        return false;
+    for (size_t i = 0; i < TW_COUNT(telling); i++)
+        if (!agrees_on(a, ATTEMPTS[telling[i]], TRIES, FILL_NORMAL, f))
+            return false;
     a->most = &MUCH;
     return a->ran || agrees_on(a, LARGE, LARGE_TRIES, FILL_NORMAL, f);
 }
@@ -756,6 +874,13 @@ static bool agrees_with_more(Agree *a, SmallFinding *f)
 
 /* What is found with smaller sizes may be for want of a number that goes with the larger ones: it counts where these
  * show it, too. But other texts are sooner tried with the smaller ones. */
+static Witness *agreeing(Chain *chain, const Agree *a)
+{
+    chain->executed = true;
+    chain->met_several = met_several(a);
+    return NULL;
+}
+
 static Witness *differing(Chain *chain, const Program *program, Agree *a, const Less *less, const SmallFinding *found)
 {
     chain->executed = true;
@@ -769,7 +894,7 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
     Less less;
     SmallFinding found;
 
-    chain->executed = false;
+    chain->executed = chain->met_several = false;
     if (!chain->target || says_a_cause(chain->diags) || count_units(program, UNIT_OPERATOR) != 1 || !count_units(program, UNIT_KERNEL))
         return NULL;
     if (!begin(&a, arena, chain, source, program)) {
@@ -778,11 +903,11 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
     }
     with_narrow_tiles(&less, chain, source, &a);
     if (is_right(&less))
-        return chain->executed = true, NULL;
+        return agreeing(chain, &less.of);
     if ((less.differs && !agrees_there(&a, &less.of, &found)) || !agrees(&a, &found))
         return differing(chain, program, &a, &less, &found);
     if (a.ran && !less.differs)
-        return chain->executed = true, NULL;
+        return agreeing(chain, &a);
     if (!less.differs) {
         Agree *narrow = arena_new_of(arena, Agree);
 
@@ -791,10 +916,11 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
         more = less.differs && narrow->most ? narrow : more; /* differs with large tiles, and small sizes: now with small tiles, and large sizes */
     }
     if (is_right(&less))
-        return chain->executed = true, NULL;
+        return agreeing(chain, &less.of);
     if (!agrees_with_more(more, &found))
         return differing(chain, program, &a, &less, &found);
-    chain->executed = more->ran;
+    if (more->ran)
+        return agreeing(chain, more);
     if (!more->ran && more->heavy)
         say_passed_over(chain, program, less.differs ? &less.found : NULL);
     else if (!more->ran && more->error)

@@ -174,8 +174,8 @@ static bool check_again(Chain *chain, const Source *source, bool fragment)
     return check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
 }
 
-/* A tensor may have more than what is computed takes: where Kernels agree with their definition as they are, all is read
- * that is to be. */
+/* A tensor may have more than what is computed takes: where Kernels agree with their definition as they are, with several tiles
+ * along each dimension, all is read that is to be. */
 static void drop_unread(Chain *chain, const Source *source, const Program *program)
 {
     Diags *diags = chain->diags;
@@ -190,7 +190,7 @@ static void drop_unread(Chain *chain, const Source *source, const Program *progr
     own = arena_new(arena_heap(chain->arena));
     like = chain_like(own, chain, diags_new(own, source));
     agree_check(own, like, source, program);
-    if (like->executed && !like->diags->list.len)
+    if (like->executed && like->met_several && !like->diags->list.len)
         diags->list.len = 0;
     arena_free(own);
 }

@@ -67,7 +67,7 @@ bool exec_eval(Exec *x, const Aff *a, int64_t *result)
 {
     if (aff_eval(a, x->thread->symbols, result))
         return true;
-    return exec_fail(x, "has an expression without a value (overflow or division by 0): %s",
+    return exec_fail(x, "has an expression without a value " TILE_NO_VALUE ": %s",
                      aff_text(x->error_arena, a));
 }
 

@@ -69,7 +69,7 @@ static bool clear_outside(Exec *x, const Aff *where, ExecTile *r)
     for (int i = 0; where && i < r->rows; i++) {
         float *row = r->at + (size_t)i * (size_t)r->cols;
         if (!exec_row(x, where, i, r->cols, live))
-            return exec_fail(x, "the condition has no value (overflow or division by 0)");
+            return exec_fail(x, "the condition has no value " TILE_NO_VALUE);
         for (int j = 0; j < r->cols; j++)
             if (!live[j])
                 row[j] = 0;
@@ -86,7 +86,7 @@ static bool exec_store_apart(Exec *x, const TileOp *op, const ExecTile *a)
         return false;
     for (int i = 0; i < a->rows; i++) {
         if (op->where && !exec_row(x, op->where, i, a->cols, live))
-            return exec_fail(x, "the condition has no value (overflow or division by 0)");
+            return exec_fail(x, "the condition has no value " TILE_NO_VALUE);
         for (int j = 0; j < a->cols; j++) {
             ExecTile one = {.rows = 1, .cols = 1, .at = &a->at[(size_t)i * (size_t)a->cols + (size_t)j]};
             for (int d = 0; d < t->rank; d++)
@@ -201,7 +201,7 @@ static bool do_index(Exec *x, const TileOp *op)
     int64_t *row = integers(x, r->cols);
     for (int i = 0; i < r->rows; i++) {
         if (!index_row(x, op->index, i, r->cols, row))
-            return exec_fail(x, "the index has no value (overflow or division by 0)");
+            return exec_fail(x, "the index has no value " TILE_NO_VALUE);
         for (int j = 0; j < r->cols; j++)
             r->at[(size_t)i * (size_t)r->cols + (size_t)j] = (float)row[j];
     }
@@ -236,7 +236,7 @@ static bool do_gather(Exec *x, const TileOp *op)
     for (int i = 0; i < r->rows; i++) {
         for (int d = 0; d < t->rank; d++)
             if (!exec_row(x, op->coords[d], i, r->cols, places[d]))
-                return exec_fail(x, "a coordinate has no value (overflow or division by 0)");
+                return exec_fail(x, "a coordinate has no value " TILE_NO_VALUE);
         for (int j = 0; j < r->cols; j++) {
             for (int d = 0; d < t->rank; d++)
                 at[d] = places[d][j];
@@ -255,7 +255,7 @@ static bool mask_row(Exec *x, const TileOp *op, int row, ExecTile *r, int64_t *l
 {
     float *out = r->at + (size_t)row * (size_t)r->cols;
     if (!exec_row(x, op->cond, row, r->cols, live))
-        return exec_fail(x, "the mask has no value (overflow or division by 0)");
+        return exec_fail(x, "the mask has no value " TILE_NO_VALUE);
     for (int j = 0; j < r->cols; j++)
         if (!live[j])
             out[j] = (float)op->number;

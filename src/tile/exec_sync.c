@@ -140,7 +140,7 @@ static bool take_condition(Exec *x, const Aff *where, ExecStage *stage)
         stage->live = arena_array(x->arena, int64_t, (size_t)rows * (size_t)cols);
     for (int i = 0; where && i < rows; i++)
         if (!exec_row(x, where, i, cols, stage->live + (size_t)i * (size_t)cols))
-            return exec_fail(x, "the condition has no value (overflow or division by 0)");
+            return exec_fail(x, "the condition has no value " TILE_NO_VALUE);
     return true;
 }
 

@@ -385,6 +385,9 @@ typedef struct TileRun {
     double *work;                /* NULL, or what was done */
 } TileRun;
 
+/* In the error where an integer of the program has no value on the shape at hand. */
+#define TILE_NO_VALUE "(overflow or division by 0)"
+
 /* Runs all kernels in order on the CPU. fp32 arithmetic, values rounded to their
  * dtype; loads outside a tensor give 0, stores outside write nothing. At the
  * scheduled level asynchronous data lands at a moment drawn between issue and

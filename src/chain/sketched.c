@@ -25,10 +25,10 @@ static bool wants_a_size(DiagCode code)
 }
 
 /* Of positions one is enough: one that is another than was meant may be the same as the next. */
-static bool said(const Diags *diags, const Diag *diag)
+static bool said(const Diags *diags, const Diag *diag, Span span)
 {
     for (int i = 0; i < diags->list.len; i++)
-        if (diags->list.data[i].code == diag->code && (diag->code == TW0250 || diags->list.data[i].span.start == diag->span.start))
+        if (diags->list.data[i].code == diag->code && (diag->code == TW0250 || diags->list.data[i].span.start == span.start))
             return true;
     return false;
 }
@@ -39,17 +39,22 @@ static bool warns_of_flow(DiagCode code)
     return code == TW0250 || code == TW0416 || code == TW0424 || code == TW0442 || code == TW0445 || code == TW0448 || code == TW0449;
 }
 
-/* The reasoner's edits are of the sketch; others are left out, since they would be of the code. */
-static void say(Diags *diags, const Diags *of_code)
+/* The reasoner's edits are of the sketch; others are left out, since they would be of the code. What is said of a place that
+ * the code alone has is said of the Kernel, if nothing else is: it may follow from that. */
+static void say(Diags *diags, const Diags *of_code, Span of_kernel)
 {
+    int before = diags->list.len;
+
     for (int i = 0; i < of_code->list.len; i++) {
         const Diag *from = &of_code->list.data[i];
         bool counts = diag_info(from->code)->severity == SEV_ERROR ? !wants_a_size(from->code) : warns_of_flow(from->code);
 
-        if (!counts || from->span.end <= from->span.start || said(diags, from))
+        Span span = from->span.end > from->span.start ? from->span : of_kernel;
+
+        if (!counts || said(diags, from, span) || (span.start == of_kernel.start && diags->list.len > before))
             continue;
         bool place = from->code == TW0424; /* said in the code's names */
-        Diag *to = diag_add(diags, from->code, from->span, "%s",
+        Diag *to = diag_add(diags, from->code, span, "%s",
                             place ? "row() and col() are places in a tile, which begins elsewhere in each block or turn" : from->message);
         to->note = place ? "the place along a dimension is that of an Index: `Index i over DIM`, and i" : from->note;
         if (from->code >= TW0601 && from->code < TW0711)
@@ -106,6 +111,13 @@ static bool whatever_the_sizes(DiagCode code)
     return code == TW0320 || code == TW0321 || code == TW0322 || code == TW0323 || code == TW0407 || code == TW0602 || code == TW0604 || code == TW0606;
 }
 
+static Span first_kernel(const Program *sketch)
+{
+    const Unit *kernel = program_unit(sketch, UNIT_KERNEL);
+
+    return kernel ? kernel->name_span : (Span){0, 0};
+}
+
 /* What a sketch is warned of whose sizes nobody has given yet: its flow is the same with others. */
 static void say_of_flow(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *reasoning, const Diags *asked, Diags *diags)
 {
@@ -125,7 +137,7 @@ static void say_of_flow(Arena *arena, Syms *syms, const Program *sketch, const R
     for (int i = 0; i < quiet->list.len; i++)
         if (diag_info(quiet->list.data[i].code)->severity != SEV_ERROR || whatever_the_sizes(quiet->list.data[i].code))
             vec_push(arena, &flow->list, quiet->list.data[i]);
-    say(diags, flow);
+    say(diags, flow, first_kernel(sketch));
 }
 
 bool sketch_check_code(Arena *arena, Syms *syms, const Program *sketch, const Target *target, Settings *settings, Diags *diags)
@@ -138,7 +150,7 @@ bool sketch_check_code(Arena *arena, Syms *syms, const Program *sketch, const Ta
 
     if (result && check_program(arena, syms, result->code, &checking, quiet))
         lower_for_units(arena, syms, result->code, settings, quiet);
-    say(diags, quiet);
+    say(diags, quiet, first_kernel(sketch));
     if (!result && diags->errors == before)
         say_of_flow(arena, syms, sketch, &reasoning, quiet, diags);
     return diags->errors == before;

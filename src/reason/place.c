@@ -101,6 +101,23 @@ static const Extent *axis_called(const Plan *plan, const char *dim, int alike)
     return axis ? axis : plan_in_grid(plan, dim); /* of two with one name the one that is no tile's */
 }
 
+/* Whether loops go over the parts that blocks along the axis have: it is none of entries. */
+static bool cuts_loops(const Block *block, const Extent *axis)
+{
+    for (int i = 0; axis->dim_name && i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_FOR && s->by && expr_is_name(s->by, axis->dim_name)) || cuts_loops(&s->body, axis) || cuts_loops(&s->orelse, axis))
+            return true;
+    }
+    return false;
+}
+
+static bool is_of_entries(const Plan *plan, const Extent *axis)
+{
+    return axis->kind == EXT_LEAD && !cuts_loops(&plan->unit->body, axis);
+}
+
 /* The loop over entries, or the block's axis, that a leading dimension follows;
  * back: its place from the right; alike: see axis_called. */
 static const Extent *lead_axis(Plan *plan, const Expr *dim, int back, int alike)
@@ -117,7 +134,7 @@ static const Extent *lead_axis(Plan *plan, const Expr *dim, int back, int alike)
     if (back < INT32_MAX)
         back -= ones_behind(plan, back);
     for (int i = 0; i < plan->grid.len; i++)
-        if (plan->grid.data[i]->kind == EXT_LEAD && seen++ == back)
+        if (is_of_entries(plan, plan->grid.data[i]) && seen++ == back)
             return plan->grid.data[i];
     return NULL;
 }
@@ -159,7 +176,7 @@ static const Extent *unnamed_axis(Plan *plan, const PlanTensor *tensor, Covered 
     for (int k = d + 1; k < tensor->rank; k++)
         behind += !plan_covers(sides, k) && !(tensor->stmt->shape[k]->kind == EXPR_NAME && plan_in_grid(plan, tensor->stmt->shape[k]->name));
     for (int i = 0; i < plan->grid.len; i++)
-        if (plan->grid.data[i]->kind == EXT_LEAD && !is_of_another(tensor, d, plan->grid.data[i]) && seen++ == behind)
+        if (is_of_entries(plan, plan->grid.data[i]) && !is_of_another(tensor, d, plan->grid.data[i]) && seen++ == behind)
             return plan->grid.data[i];
     return NULL;
 }

@@ -246,6 +246,47 @@ static bool may_be_meant(Checker *c, const Cover *v, const Range *r, const Aff *
            !uses_only_dims(c, r->end);
 }
 
+/* The only length that both hang on. */
+static const AffSym *only_length(const Checker *c, const Aff *end, const Aff *tiles)
+{
+    const AffSym *only = NULL;
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_GLOBAL];
+        for (int d = 0; p->exists && d < p->rank; d++) {
+            const Aff *size = p->dims[d].size;
+            if (!size || size->kind != AFF_SYM || size->sym == only || !(aff_uses(end, size->sym) || aff_uses(tiles, size->sym)))
+                continue;
+            if (only)
+                return NULL;
+            only = size->sym;
+        }
+    }
+    return only;
+}
+
+/* All, and one more at most, of lengths up to some tiles, and of many: quotients say the same of each tile more. */
+static bool reaches_each(Checker *c, const Aff *end, const Aff *tiles)
+{
+    enum { LENGTHS = 600, LONG = 1 << 20 };
+    const AffSym *length = only_length(c, end, tiles);
+    bool all = length != NULL;
+    for (int n = 0; n < 2 * LENGTHS && all; n++) {
+        const Aff *of = aff_const(c->aff, n < LENGTHS ? n + 1 : LONG + n - LENGTHS);
+        int64_t last, count;
+        all = aff_is_const(aff_subst(c->aff, end, length, of), &last) && aff_is_const(aff_subst(c->aff, tiles, length, of), &count) &&
+              count <= last && last <= count + 1;
+    }
+    return all;
+}
+
+/* Whether all tiles are visited, and one more at most, or some where there are few: `max(1, ceil(N / BN))`, `K div BK + 1`. */
+static bool reaches_all(Checker *c, const Aff *end, const Aff *tiles)
+{
+    if (end->kind == AFF_MAX && (reaches_all(c, end->a, tiles) || reaches_all(c, end->b, tiles)))
+        return true;
+    return end == tiles || reaches_each(c, end, tiles);
+}
+
 static void check_count(Checker *c, const Cover *v, int d, const Range *r, const Aff *tiles)
 {
     if (r->end == tiles || aff_always(c->aff, aff_eq(c->aff, r->end, tiles)))
@@ -253,6 +294,8 @@ static void check_count(Checker *c, const Cover *v, int d, const Range *r, const
     bool elements = r->end == v->global->dims[d].size; /* counted one by one: no fewer than tiles of several, whatever the size */
     if (elements || aff_always(c->aff, aff_lt(c->aff, tiles, r->end)))
         say_other_count(c, v, d, r, tiles, TW0415);
+    else if (reaches_all(c, r->end, tiles))
+        return;
     else if (!may_be_meant(c, v, r, tiles))
         say_other_count(c, v, d, r, tiles, part_code(v));
 }

@@ -277,6 +277,52 @@ static void find_reaches(Agree *a, const TileBlock *block)
     }
 }
 
+/* The last dimension that a length is a product of, as `most * page`. */
+static const AffSym *last_factor(const Agree *a, const Aff *size)
+{
+    const Def *def = a->on.chain->def;
+    const AffSym *last = NULL;
+
+    for (int i = 0; size && size->kind == AFF_MUL && i < def->dims.len; i++)
+        if (def->dims.data[i].sym && aff_uses(size, def->dims.data[i].sym))
+            last = def->dims.data[i].sym;
+    return last;
+}
+
+/* The rows of a tile that are told by elements of others, row by row; 0: there is none. */
+static int rows_told(const TileBlock *block)
+{
+    int most = 0;
+
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        bool told = op->kind == TILE_LOAD && op->row_dim < 0 && op->results[0]->type.rows > most;
+
+        most = told ? op->results[0]->type.rows : most;
+        for (int k = 0; k < op->n_regions; k++) {
+            int within = rows_told(op->regions[k]);
+            most = within > most ? within : most;
+        }
+    }
+    return most;
+}
+
+/* Where tables say which rows a tile has, no dimension of a tensor is as long as what loops go over, as of pages: then one that
+ * its length is made of is. */
+static void find_told(Agree *a, const TileKernel *kernel)
+{
+    const Def *def = a->on.chain->def;
+    int rows = rows_told(kernel->body);
+
+    for (int i = 0; rows > 1 && i < def->values.len; i++)
+        for (int d = 0; d < def->values.data[i]->rank; d++) {
+            const AffSym *dim = last_factor(a, def->values.data[i]->dims[d].size);
+
+            if (dim && !find_reach(a, dim->name))
+                vec_push(a->on.arena, &a->reaches, (Reach){.dim = dim, .extent = rows, .moved = true, .streamed = true, .looped = true});
+        }
+}
+
 static void note_blocks(Agree *a, const TileOp *op, int d, const AffSym *axis, int blocks)
 {
     const Aff *size = d >= 0 ? op->tensor->dims[d] : NULL;
@@ -737,6 +783,7 @@ static bool begin_with(Agree *a, Arena *arena, Chain *own)
             note_counted(a, kernel->grid.data[k].extent, false);
         find_counted(a, kernel->body);
         find_all_blocks(a, kernel);
+        find_told(a, kernel);
     }
     return true;
 }

@@ -277,16 +277,19 @@ static void find_reaches(Agree *a, const TileBlock *block)
     }
 }
 
-/* The last dimension that a length is a product of, as `most * page`. */
+/* The last dimension of several that a length is a product of, as `most * page`. */
 static const AffSym *last_factor(const Agree *a, const Aff *size)
 {
     const Def *def = a->on.chain->def;
     const AffSym *last = NULL;
+    int factors = 0;
 
     for (int i = 0; size && size->kind == AFF_MUL && i < def->dims.len; i++)
-        if (def->dims.data[i].sym && aff_uses(size, def->dims.data[i].sym))
+        if (def->dims.data[i].sym && aff_uses(size, def->dims.data[i].sym)) {
             last = def->dims.data[i].sym;
-    return last;
+            factors++;
+        }
+    return factors > 1 ? last : NULL;
 }
 
 /* The rows of a tile that are told by elements of others, row by row; 0: there is none. */

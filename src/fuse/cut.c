@@ -396,7 +396,11 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
         return false;
     for (int i = 0; i < first.n; i++)
         keep_output(c, first.values[i]);
-    return cut_solve(c, &rest);
+    if (cut_solve(c, &rest))
+        return true;
+    c->steps.len = steps; /* other ways begin without it */
+    c->kept.len = kept;
+    return false;
 }
 
 /* The values that single elements are read of, wherever they lie: the whole of them must be there before. */

@@ -355,6 +355,7 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/dimensions_of_one_name --dtype fp16 --target $t --bind n=70 --bind H=2 --bind B=3
     try ../tests/gen/transposes_of_one_name --dtype fp16 --target $t --bind n=40
     try ../tests/gen/gathered_twice --dtype fp16 --target $t --bind a=5 --bind b=7 --bind c=3 --bind n=37 --bind m=19
+    try ../tests/gen/rounded_in_both_spaces --target $t --set n=33 --set D=16
     try ../tests/gen/codes_and_their_use --dtype fp32 --set D=64 --target $t --bind n=33 --bind codes=31
     try ../tests/gen/splits_before_heads --set HeadDim=64 --target $t --bind batch=2 --bind q_heads=4 --bind kv_heads=2 --bind q_len=70 --bind kv_len=200
     try ../tests/gen/sums_by_gates --target $t --bind m=133 --bind E=70

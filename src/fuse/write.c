@@ -250,6 +250,8 @@ static Expr *gemm_operand_expr(Writer *w, Operand operand)
 
     if (node->kind == NODE_SHARED || (node->kind == NODE_LOAD && node->in_shared && node->in_register))
         e = expr_space(w->arena, e, SPACE_SHARED);
+    else if (is_shared_cast(w, node))
+        e = expr_space(w->arena, e, SPACE_REGISTER);
     return operand.transposed ? expr_transpose(w->arena, e) : e;
 }
 

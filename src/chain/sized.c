@@ -6,6 +6,8 @@
  *
  *     Input Z (64, 512)             Input Z (256, 128)      the same elements in another shape
  *
+ *     Input K (b, kv_heads, n, D)   Input K (b, q_heads, n, D)   another dimension of the Operator
+ *
  * Numbers are what --set says, what a Param has as its default, what is assigned, and what is made of these. Where some size
  * is a matter of the launch, only what is called alike is taken for the same.
  */
@@ -113,6 +115,43 @@ static void say(const Unit *kernel, EvalEnv *own, EvalEnv *env, const Stmt *s, c
     diag_add(diags, TW0521, s->span, "%s has %.10g elements here and %.10g in the definition", s->name, counts[0].number, counts[1].number);
 }
 
+static bool is_length(EvalEnv *env, const Expr *dim)
+{
+    double size;
+
+    return dim->kind == EXPR_NAME && !eval_float(env, dim, &size);
+}
+
+/* Whether some tensor of the definition is as long as that. */
+static bool is_dimension(const Unit *definition, const char *name)
+{
+    for (int i = 0; i < definition->body.len; i++) {
+        const Stmt *s = definition->body.data[i];
+
+        for (int d = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && d < s->n_shape; d++)
+            if (expr_is_name(s->shape[d], name))
+                return true;
+    }
+    return false;
+}
+
+/* Every dimension that the definition has, but elsewhere: as long as another one says. */
+static bool lengths_fit(const Unit *definition, EvalEnv *own, EvalEnv *env, const Stmt *s, const Stmt *theirs, Diags *diags)
+{
+    bool fit = true;
+
+    for (int d = 0; s->n_shape == theirs->n_shape && d < s->n_shape; d++) {
+        const Expr *dim = s->shape[d], *other = theirs->shape[d];
+
+        if (!is_length(own, dim) || !is_length(env, other) || expr_equal(dim, other) || !is_dimension(definition, dim->name))
+            continue;
+        Diag *diag = diag_add(diags, TW0521, dim->span, "%s is %s long along dimension %d here and %s in the definition", s->name, dim->name, d + 1, other->name);
+        diag_fix(diags, diag, dim->span, other->name, "as the definition declares it");
+        fit = false;
+    }
+    return fit;
+}
+
 bool sizes_fit(Arena *arena, const Unit *kernel, const Unit *definition, const Settings *settings, Diags *diags)
 {
     EvalEnv own = numbers_of(arena, kernel, settings), env = numbers_of(arena, definition, settings);
@@ -125,6 +164,10 @@ bool sizes_fit(Arena *arena, const Unit *kernel, const Unit *definition, const S
 
         if (!theirs || theirs->kind != s->kind)
             continue;
+        if (!lengths_fit(definition, &own, &env, s, theirs, diags)) {
+            fit = false;
+            continue;
+        }
         const Count counts[] = {count_of(arena, &own, s), count_of(arena, &env, theirs)};
         if (!unlike(&counts[0], &counts[1]))
             continue;

@@ -952,8 +952,8 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
         return NULL;
     }
     with_narrow_tiles(&less, chain, source, &a);
-    if (is_right(&less))
-        return agreeing(chain, &less.of);
+    if (is_right(&less)) /* what is as large as a tile may go with the narrow one alone: once as it stands */
+        return agrees_on(&a, ATTEMPTS[1], TRIES, FILL_NORMAL, &found) ? agreeing(chain, &less.of) : differing(chain, program, &a, &less, &found);
     if ((less.differs && !agrees_there(&a, &less.of, &found)) || !agrees(&a, &found))
         return differing(chain, program, &a, &less, &found);
     if (a.ran && !less.differs)

@@ -86,9 +86,33 @@ static const ExprOp LIKE[][6] = {
 };
 enum { ALIKE = 6 };
 
+typedef struct Counter {
+    const char *name;
+    bool found;
+} Counter;
+
+static void find_counter(void *user, const Stmt *stmt)
+{
+    Counter *c = user;
+
+    c->found |= stmt->kind == STMT_FOR && stmt->name && strcmp(stmt->name, c->name) == 0;
+    for (int i = 0; stmt->kind == STMT_GRID && i < stmt->n_coords; i++)
+        c->found |= stmt->coords[i].name && strcmp(stmt->coords[i].name, c->name) == 0;
+}
+
+/* `j * BN`, where a tile begins: the product is meant, whatever else gives the same where there are few tiles. */
+static bool is_begin_of_tile(const Site *t, const Expr *e)
+{
+    Counter c = {.name = e->op == EO_MUL && e->a->kind == EXPR_NAME ? e->a->name : NULL};
+
+    if (c.name)
+        suggest_each(&t->v->kernel->body, find_counter, &c);
+    return c.found;
+}
+
 static bool try_other_sign(Site *t, Expr *e)
 {
-    for (size_t i = 0; e->kind == EXPR_BINARY && i < TW_COUNT(LIKE); i++) {
+    for (size_t i = 0; e->kind == EXPR_BINARY && !is_begin_of_tile(t, e) && i < TW_COUNT(LIKE); i++) {
         bool among = false;
 
         for (int k = 0; k < ALIKE && (k == 0 || LIKE[i][k]); k++)

@@ -396,6 +396,20 @@ static int largest_number(const Block *block)
     return most;
 }
 
+/* The largest number that a Param has which is no length, as of a window: of a sketch with small tiles, no tile is as long. */
+static int largest_param(const Def *def)
+{
+    int most = 0;
+
+    for (int i = 0; i < def->unit->body.len; i++) {
+        const Stmt *s = def->unit->body.data[i];
+
+        if (s->kind == STMT_PARAM && s->value && s->value->kind == EXPR_INT && s->value->i <= MOST_BLOCK && !def_dim(def, s->name))
+            most = larger(most, (int)s->value->i);
+    }
+    return most;
+}
+
 /* What is tried, the most telling first. */
 typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, TURNS, THREE, LESS, FEW } Form;
 
@@ -408,7 +422,7 @@ typedef struct Attempt {
 enum { SHAPES = 9, TRIES = 9 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
-    {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
+    {{BLOCKS, BLOCKS, 2}, {BLOCKS, BLOCKS, 1}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
     {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
     {{FEW, PART, 2}, {FEW, PART, 1}},
     {{THREE, PART, 1}, {RAGGED, PART, 1}},
@@ -777,6 +791,8 @@ static bool begin_with(Agree *a, Arena *arena, Chain *own)
     a->most = &LITTLE;
     a->on = (Small){.chain = own, .arena = arena, .options = &options, .fill = FILL_NORMAL};
     a->block = largest_number(&own->def->unit->body);
+    if (a->tiles < CHOICES - 1)
+        a->block = larger(a->block, largest_param(own->def));
     for (int i = 0; i < own->tile->kernels.len; i++)
         find_reaches(a, own->tile->kernels.data[i]->body);
     for (int i = 0; i < own->tile->kernels.len; i++) {

@@ -371,6 +371,10 @@ done
 for name in divergence softmax_of_scaled_bytes first_of_the_largest; do
     try ../tests/gen/$name --dtype fp16 --set N=40000 --target sm_90a --bind M=2
 done
+for t in sm_75 sm_80 sm_86 sm_90a; do # of any length, beside what one loop alone reads
+    try ../tests/gen/softmax_beside_residual --dtype fp16 --target $t --bind n=5 --bind E=1600
+    try ../tests/gen/softmax_beside_residual --dtype fp16 --target $t --bind n=1 --bind E=40000
+done
 try layernorm --set N=70000 --target sm_90a --bind M=2
 try residual_rmsnorm --set N=33001 --target sm_90a --bind M=2
 try row_softmax --target sm_90a --bind M=2 --bind N=70001

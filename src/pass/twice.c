@@ -62,6 +62,16 @@ static bool only_sums(Twice *t)
     return tile_count_uses(body, op->results[0]) == 0 && tile_count_uses(body, op->results[3]) == 0 && needs_no_turn(body, op->args[0]);
 }
 
+/* What each turn leaves in memory the other loop stores: once is enough, and what is read for it alone is not read again. */
+static void remove_stores(TileBlock *block)
+{
+    for (int i = block->ops.len - 1; i >= 0; i--) {
+        const TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) remove_stores(op->regions[r]);
+        if (op->kind == TILE_STORE) tile_remove(block, i);
+    }
+}
+
 /* The loop that finds the maximum, in front of the other. */
 static TileValue *maximum(const Twice *t)
 {
@@ -78,6 +88,7 @@ static TileValue *maximum(const Twice *t)
     Rewriter end = {program, t->kernel, out, out->ops.len, t->softmax->loc};
     TileValue *m1 = rw_binary(&end, OP_MAX, out->params.data[0], rw_reduce_rows(&end, OP_ROW_MAX, copied(&turn, t->softmax->args[0])));
     rw_yield_all(program, t->kernel, out, &m1, 1);
+    remove_stores(out);
     rw_remove_dead(out);
     rw_stand_for(t->kernel->body, t->loop->results[t->m], first->results[0]);
     return first->results[0];

@@ -360,6 +360,8 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/splits_before_heads --set HeadDim=64 --target $t --bind batch=2 --bind q_heads=4 --bind kv_heads=2 --bind q_len=70 --bind kv_len=200
     try ../tests/gen/sums_by_gates --target $t --bind m=133 --bind E=70
     try ../tests/gen/entries_of_one_name --target $t --bind n=33
+    try ../tests/gen/columns_copied_first --set D=64 --set c=64 --target $t
+    try ../tests/gen/columns_copied_first --target $t --bind c=70 --bind D=40
     try ../tests/gen/one_number_beside --target $t --bind n=37 --bind D=70 --bind m=300
     try ../tests/gen/outside_of_computed --dtype fp16 --target $t --bind n=17 --bind D=64
     try ../tests/gen/softmax_of_scaled_bytes --dtype fp16 --set N=40 --target $t --bind M=9

@@ -47,7 +47,7 @@ typedef struct Sider {
     VEC(SidedTile) tiles;
     VEC(Said) said;            /* what Copies will say */
     VEC(const char *) entries; /* dimensions of the grid, and of loops, that no tile covers where a Copy says nothing else */
-    VEC(const char *) loops;   /* dimensions of the loops at hand */
+    VEC(const Stmt *) loops;   /* those at hand, over dimensions */
     VEC(Apart) apart;
     int settled, learnt;       /* entries known before this round; all that was learnt */
     bool guesses;              /* nothing firm is left to be learnt */
@@ -82,7 +82,7 @@ static int count_in_grid(const Sider *s, const char *dim)
 static bool is_looped(const Sider *s, const char *dim)
 {
     for (int i = 0; i < s->loops.len; i++)
-        if (same(s->loops.data[i], dim))
+        if (same(s->loops.data[i]->over, dim))
             return true;
     return false;
 }
@@ -205,6 +205,35 @@ static Sides copy_sides(const Sider *s, const Stmt *copy, const Stmt *tensor)
     if (!copy->has_shape || copy_by_rows(copy) || !shape_sides(s, copy, tensor, &sides))
         return (Sides){NULL, NULL};
     return sides;
+}
+
+/* What a coordinate counts tiles of: the dimension of a loop or of the grid; NULL: it says nothing of the kind. */
+static const char *counted(const Sider *s, const Coord *coord)
+{
+    const char *name = coord->value && coord->value->kind == EXPR_NAME ? coord->value->name : NULL;
+
+    for (int i = s->loops.len - 1; name && i >= 0; i--)
+        if (same(s->loops.data[i]->name, name))
+            return s->loops.data[i]->over;
+    return count_in_grid(s, name) == 1 ? name : NULL;
+}
+
+/* `Copy G in coordinate [c = c2, D = k]`: rows lie where the block is along c2, and are that dimension's to what they meet. */
+static Sides placed_sides(const Sider *s, const Stmt *copy, Sides sides)
+{
+    Sides placed = sides;
+
+    for (int i = 0; i < copy->n_coords; i++) {
+        const Coord *coord = &copy->coords[i];
+        const char *along = counted(s, coord);
+        bool by_place = !coord->name && copy->n_coords == 2;
+
+        if (along && is_dim(sides.row) && (by_place ? i == 0 : same(coord->name, sides.row)))
+            placed.row = along;
+        if (along && is_dim(sides.col) && (by_place ? i == 1 : same(coord->name, sides.col)))
+            placed.col = along;
+    }
+    return placed;
 }
 
 /* Whether tiles with these sides can be said: rows before columns, and of all else one entry is known. */
@@ -331,7 +360,7 @@ static void walk_load(Sider *s, Stmt *copy, const Stmt *tensor)
     note_apart(s, copy, tensor, sides);
     if (is_open(copy) && open)
         keep_apart(s, tensor, sides);
-    set_tile(s, copy_dest(copy), sides, open ? copy : NULL);
+    set_tile(s, copy_dest(copy), placed_sides(s, copy, sides), open ? copy : NULL);
 }
 
 /* Whether the tensor's own sides that a tile does not have are dimensions that a block has one entry of. */
@@ -518,7 +547,7 @@ static void walk(Sider *s, const Block *block, int depth)
         if (stmt->kind == STMT_COMPUTE)
             walk_compute(s, stmt);
         if (over)
-            vec_push(s->arena, &s->loops, stmt->over);
+            vec_push(s->arena, &s->loops, stmt);
         walk(s, &stmt->body, depth + 1);
         walk(s, &stmt->orelse, depth + 1);
         s->loops.len -= over;

@@ -365,6 +365,8 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/gram_by_places --target $t --bind n=70 --bind E=20
     try ../tests/gen/experts_together --set experts=16 --target $t --bind tokens=70
     try ../tests/gen/experts_together --target $t --bind experts=150 --bind tokens=50
+    try ../tests/gen/column_beside_row --target $t --bind n=70 --bind E=40
+    try ../tests/gen/column_beside_row --set n=48 --set E=64 --target $t
     try ../tests/gen/one_number_beside --target $t --bind n=37 --bind D=70 --bind m=300
     try ../tests/gen/outside_of_computed --dtype fp16 --target $t --bind n=17 --bind D=64
     try ../tests/gen/softmax_of_scaled_bytes --dtype fp16 --set N=40 --target $t --bind M=9

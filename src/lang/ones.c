@@ -19,6 +19,7 @@ enum { MOST_DEPTH = 64 };
 typedef struct Namer {
     Arena *arena;
     Unit *unit;
+    VEC(const char *) tall;     /* tiles of several rows */
     VEC(const char *) operands; /* tiles that are first operands, and what these are made of */
     const char *rows;
     bool changed;
@@ -47,14 +48,83 @@ static void add_operand(Namer *n, const char *name)
     n->changed = true;
 }
 
-/* A first operand's rows are those of the first operand that it is made of. */
+static bool is_tall(const Namer *n, const char *name)
+{
+    for (int i = 0; name && i < n->tall.len; i++)
+        if (strcmp(n->tall.data[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a Copy brings several rows, as far as it says, or the tensor. */
+static bool copies_rows(const Namer *n, const Stmt *s)
+{
+    const Stmt *tensor = s->space == SPACE_GLOBAL ? unit_tensor(n->unit, s->name) : NULL;
+
+    if (s->space != SPACE_GLOBAL)
+        return is_tall(n, s->name);
+    if (s->has_shape)
+        return s->n_shape == 2 && !expr_is_one(s->shape[0]);
+    return tensor && tensor->n_shape >= 2 && !expr_is_one(tensor->shape[tensor->n_shape - 2]);
+}
+
+/* Whether an operation on elements has an operand of several rows, with which one row meets each of them. */
+static bool meets_rows(const Namer *n, const Stmt *s)
+{
+    bool meets = false;
+
+    for (int i = 0; op_info(s->op)->class == OPC_ELEMENT && i < s->n_args; i++)
+        meets |= is_tall(n, plain_name(s->args[i]));
+    return meets;
+}
+
+static bool computes_rows(const Namer *n, const Stmt *s)
+{
+    switch (op_info(s->op)->class) {
+    case OPC_ELEMENT:
+        return meets_rows(n, s);
+    case OPC_ROW_REDUCE:
+    case OPC_GEMM:
+    case OPC_SOFTMAX:
+    case OPC_MASK:
+    case OPC_CAST:
+        return s->n_args > 0 && is_tall(n, plain_name(s->args[0]));
+    case OPC_COL_REDUCE:
+    case OPC_FILL:
+    case OPC_DEFINE:
+    case OPC_GROUP_REDUCE:
+    case OPC_REARRANGE:
+    case OPC_SELECT:
+        return false;
+    }
+    return false;
+}
+
+static void find_tall(Namer *n, const Block *block, int depth)
+{
+    for (int i = 0; i < block->len && depth < MOST_DEPTH; i++) {
+        const Stmt *s = block->data[i];
+        const char *name = s->kind == STMT_COPY && s->to_space != SPACE_GLOBAL ? copy_dest(s)
+                           : s->kind == STMT_COMPUTE && s->op_known            ? plain_name(compute_result(s))
+                                                                               : NULL;
+
+        if (name && !is_tall(n, name) && (s->kind == STMT_COPY ? copies_rows(n, s) : computes_rows(n, s))) {
+            vec_push(n->arena, &n->tall, name);
+            n->changed = true;
+        }
+        find_tall(n, &s->body, depth + 1);
+        find_tall(n, &s->orelse, depth + 1);
+    }
+}
+
+/* A first operand's rows are those of the first operand that it is made of, unless another has several. */
 static void find_operands(Namer *n, const Block *block, int depth)
 {
     for (int i = 0; i < block->len && depth < MOST_DEPTH; i++) {
         const Stmt *s = block->data[i];
         bool computes = s->kind == STMT_COMPUTE && s->op_known && s->n_args > 0;
 
-        if (computes && (op_info(s->op)->class == OPC_GEMM || is_operand(n, plain_name(compute_result(s)))))
+        if (computes && (op_info(s->op)->class == OPC_GEMM || (is_operand(n, plain_name(compute_result(s))) && !meets_rows(n, s))))
             add_operand(n, plain_name(s->args[0]));
         find_operands(n, &s->body, depth + 1);
         find_operands(n, &s->orelse, depth + 1);
@@ -166,6 +236,10 @@ void unit_name_ones(Arena *arena, Unit *unit)
             at = i;
     if (at < 0 || !block_computes(&unit->body, OPC_GEMM))
         return;
+    do {
+        n.changed = false;
+        find_tall(&n, &unit->body, 0);
+    } while (n.changed);
     do {
         n.changed = false;
         find_operands(&n, &unit->body, 0);

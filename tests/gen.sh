@@ -367,6 +367,8 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/experts_together --target $t --bind experts=150 --bind tokens=50
     try ../tests/gen/column_beside_row --target $t --bind n=70 --bind E=40
     try ../tests/gen/column_beside_row --set n=48 --set E=64 --target $t
+    try ../tests/gen/few_rows_of_a_loop --set n=2 --set m=7 --target $t --bind E=48
+    try ../tests/gen/few_rows_of_a_loop --set n=3 --set m=17 --target $t --bind E=40
     try ../tests/gen/one_number_beside --target $t --bind n=37 --bind D=70 --bind m=300
     try ../tests/gen/outside_of_computed --dtype fp16 --target $t --bind n=17 --bind D=64
     try ../tests/gen/softmax_of_scaled_bytes --dtype fp16 --set N=40 --target $t --bind M=9

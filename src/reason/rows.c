@@ -523,11 +523,26 @@ static int64_t size_for(const RowSearch *s, const Extent *extent)
     return 0;
 }
 
+/* Whether lanes share out the rows of all tiles: where these are along a loop or a whole dimension, size_for sees to columns alone. */
+static bool rows_fit(const RowSearch *s)
+{
+    for (int i = 0; i < s->plan->tiles.len; i++) {
+        const Tile *tile = &s->plan->tiles.data[i];
+        int64_t rows = s->now.size[tile->row->id];
+
+        if (tile->reg && rows > 1 && rows % rows_of(s) != 0)
+            return false;
+    }
+    return true;
+}
+
 static void try_sizes(RowSearch *s)
 {
     for (int i = 0; i < s->plan->extents.len; i++)
         if ((s->now.size[i] = size_for(s, s->plan->extents.data[i])) <= 0)
             return;
+    if (!rows_fit(s))
+        return;
     if (values_of(s) <= s->most_values && copies_fit(s) && plan_kept_fits(s->plan, &s->now))
         rate(s);
 }

@@ -122,19 +122,6 @@ static bool is_length(EvalEnv *env, const Expr *dim)
     return dim->kind == EXPR_NAME && !eval_float(env, dim, &size);
 }
 
-/* Whether some tensor of the definition is as long as that. */
-static bool is_dimension(const Unit *definition, const char *name)
-{
-    for (int i = 0; i < definition->body.len; i++) {
-        const Stmt *s = definition->body.data[i];
-
-        for (int d = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && d < s->n_shape; d++)
-            if (expr_is_name(s->shape[d], name))
-                return true;
-    }
-    return false;
-}
-
 /* Every dimension that the definition has, but elsewhere: as long as another one says. */
 static bool lengths_fit(const Unit *definition, EvalEnv *own, EvalEnv *env, const Stmt *s, const Stmt *theirs, Diags *diags)
 {
@@ -143,7 +130,7 @@ static bool lengths_fit(const Unit *definition, EvalEnv *own, EvalEnv *env, cons
     for (int d = 0; s->n_shape == theirs->n_shape && d < s->n_shape; d++) {
         const Expr *dim = s->shape[d], *other = theirs->shape[d];
 
-        if (!is_length(own, dim) || !is_length(env, other) || expr_equal(dim, other) || !is_dimension(definition, dim->name))
+        if (!is_length(own, dim) || !is_length(env, other) || expr_equal(dim, other) || !unit_has_dimension(definition, dim->name))
             continue;
         Diag *diag = diag_add(diags, TW0521, dim->span, "%s is %s long along dimension %d here and %s in the definition", s->name, dim->name, d + 1, other->name);
         diag_fix(diags, diag, dim->span, other->name, "as the definition declares it");

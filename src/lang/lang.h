@@ -226,6 +226,7 @@ bool stmt_equal(const Stmt *a, const Stmt *b);
 bool unit_equal(const Unit *a, const Unit *b);
 /* The Input or Output of this name, which may be NULL, that the unit declares; NULL: none. */
 const Stmt *unit_tensor(const Unit *unit, const char *name);
+bool unit_has_dimension(const Unit *unit, const char *name); /* of some Input or Output */
 bool unit_has_size(const Unit *unit, const char *name); /* whether a size of its Inputs and Outputs is made of it */
 /* The first statement of this kind, and of this name, which may be NULL, that a block has, not within another; NULL: none. */
 const Stmt *block_find(const Block *block, StmtKind kind, const char *name);

@@ -404,6 +404,18 @@ const Stmt *unit_tensor(const Unit *unit, const char *name)
     return NULL;
 }
 
+bool unit_has_dimension(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        for (int d = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && d < s->n_shape; d++)
+            if (expr_is_name(s->shape[d], name))
+                return true;
+    }
+    return false;
+}
+
 bool unit_has_size(const Unit *unit, const char *name)
 {
     for (int i = 0; i < unit->body.len; i++) {

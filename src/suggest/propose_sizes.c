@@ -607,18 +607,6 @@ static bool try_padded(Suggester *s, const char *name, const char *wider)
     return p.edits.len && suggest_edits(s, p.edits.data, p.edits.len, "tiles that are whole atoms: zeros are behind the end");
 }
 
-static bool is_dimension(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++) {
-        const Stmt *stmt = unit->body.data[i];
-
-        for (int k = 0; (stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT) && k < stmt->n_shape; k++)
-            if (expr_is_name(stmt->shape[k], name))
-                return true;
-    }
-    return false;
-}
-
 /* Of the tensors' dimensions, whose sizes are given elsewhere. */
 static bool try_padded_dimensions(Suggester *s)
 {
@@ -628,7 +616,7 @@ static bool try_padded_dimensions(Suggester *s)
         for (int k = 0; stmt->kind == STMT_ALLOCATE && k < stmt->n_shape; k++) {
             const Expr *size = stmt->shape[k];
 
-            for (int atom = 16; size->kind == EXPR_NAME && is_dimension(s->unit, size->name) && atom <= 32; atom *= 2)
+            for (int atom = 16; size->kind == EXPR_NAME && unit_has_dimension(s->unit, size->name) && atom <= 32; atom *= 2)
                 if (try_padded(s, size->name, arena_printf(s->arena, "ceil(%s / %d) * %d", size->name, atom, atom)))
                     return true;
         }

@@ -572,6 +572,12 @@ try ../tests/gen/parts_beside_rows --target sm_75 --dtype fp16 --set kept=2 --bi
 try ../tests/gen/squares_of_bytes --target sm_89 --bind B=2 --bind M=33 --bind N=64
 try ../tests/gen/exponentials_in_full --dtype fp32 --target sm_80 --bind M=9 --bind N=100 --data=large
 try ../tests/gen/exponentials_in_full --dtype fp32 --target sm_90a --set N=700 --bind M=5 --data=growing
+for type in fp16 bf16 fp32; do
+    try ../tests/gen/gelu_of_negatives --dtype $type --bind m=33 --bind E=70 --data=negative
+done
+for data in normal negative large tiny; do
+    try ../tests/gen/angles --dtype fp32 --bind m=33 --bind E=70 --data=$data
+done
 try ../tests/gen/residual_of_joined_rows --set N=3 --target sm_90a --bind N=3 --bind C=6 --bind L=17
 try ../tests/gen/product_with_one_row --set N=1 --target sm_86 --bind M=70 --bind K=33
 try ../tests/gen/product_with_one_row --set N=1 --set K=33 --target sm_90a --bind M=2

@@ -65,22 +65,30 @@ static void test_sums_of_products(void **state)
     for (size_t i = 0; i < TW_COUNT(TAILS); i++) check(f->arena, &TAILS[i]);
 }
 
-/* Powers of a number above 0 are powers of 2; of others they stay. */
+/* Whether no power is left of %s, made by `power` of %a and %c, a number. */
+static bool is_simpler(Fixture *f, const char *number, const char *power)
+{
+    const char *tail = arena_printf(f->arena, "%%c = fill %s : fp32<1x1>\n%%s = power %s : fp32<64x16>\n" STORED("%%s", "Y"), number, power);
+    TileProgram *program = parse_tail(f->arena, HEAD, tail, number);
+    TileBlock *body = program->kernels.data[0]->body;
+    bool simpler = true;
+    assert_true(pass_simplify(program, program->kernels.data[0], target_find("sm_80"), diags_new(f->arena, NULL)));
+    for (int k = 0; k < body->ops.len; k++) simpler &= body->ops.data[k]->kind != TILE_ELEMENT || body->ops.data[k]->op != OP_POWER;
+    return simpler;
+}
+
+/* Powers of a number above 0 are powers of 2, and those by a small whole number products; others stay. */
 static void test_powers(void **state)
 {
     Fixture *f = *state;
     static const struct {
-        const char *base;
-        bool simpler;
-    } bases[] = {{"2", true}, {"0.25", true}, {"3", true}, {"-2", false}, {"0", false}};
-    for (size_t i = 0; i < TW_COUNT(bases); i++) {
-        const char *tail = arena_printf(f->arena, "%%c = fill %s : fp32<1x1>\n%%s = power %%c, %%a : fp32<64x16>\n" STORED("%%s", "Y"), bases[i].base);
-        TileProgram *program = parse_tail(f->arena, HEAD, tail, bases[i].base);
-        TileBlock *body = program->kernels.data[0]->body;
-        assert_true(pass_simplify(program, program->kernels.data[0], target_find("sm_80"), diags_new(f->arena, NULL)));
-        bool simpler = true;
-        for (int k = 0; k < body->ops.len; k++) simpler &= body->ops.data[k]->kind != TILE_ELEMENT || body->ops.data[k]->op != OP_POWER;
-        if (simpler != bases[i].simpler) fail_msg("powers of %s", bases[i].base);
+        const char *number;
+        bool as_base, as_exponent;
+    } numbers[] = {{"2", true, true}, {"0.25", true, false}, {"3", true, true}, {"-2", false, true}, {"0", false, false}, {"8", true, true}, {"9", true, false}};
+    for (size_t i = 0; i < TW_COUNT(numbers); i++) {
+        const char *number = numbers[i].number;
+        if (is_simpler(f, number, "%c, %a") != numbers[i].as_base) fail_msg("powers of %s", number);
+        if (is_simpler(f, number, "%a, %c") != numbers[i].as_exponent) fail_msg("powers by %s", number);
     }
 }
 

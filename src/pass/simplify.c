@@ -189,6 +189,31 @@ static TileValue *power_of_number(Rewriter *rw, const TileOp *op)
     return rw_unary(rw, OP_EXP2, base == 2 ? op->args[1] : times(rw, op->args[1], log2(base)));
 }
 
+/* The power of x by repeated squaring, exponent > 0. */
+static TileValue *product_of(Rewriter *rw, TileValue *x, int exponent)
+{
+    TileValue *product = exponent % 2 ? x : NULL;
+    for (exponent /= 2; exponent > 0; exponent /= 2) {
+        x = rw_unary(rw, OP_SQUARE, x);
+        if (exponent % 2) product = product ? rw_binary(rw, OP_MULTIPLY, product, x) : x;
+    }
+    return product;
+}
+
+/* Whole powers of few factors are products: fewer instructions than a logarithm and an exponential take, and no digits are
+ * lost where they are large. Of the reciprocal, since what is divided by would overflow before the quotient is nothing. */
+static TileValue *power_of_few(Rewriter *rw, const TileOp *op)
+{
+    enum { MOST_FACTORS = 8 };
+    double exponent;
+    if (op->kind != TILE_ELEMENT || op->op != OP_POWER || !rw_number(op->args[1], &exponent)) return NULL;
+    const TileType *made = &op->results[0]->type, *of = &op->args[0]->type;
+    if (exponent != rint(exponent) || fabs(exponent) < 1 || fabs(exponent) > MOST_FACTORS || made->rows != of->rows || made->cols != of->cols)
+        return NULL;
+    TileValue *x = exponent < 0 ? rw_unary(rw, OP_RECIPROCAL, op->args[0]) : op->args[0];
+    return product_of(rw, x, (int)fabs(exponent));
+}
+
 static TileValue *merge_scales(Rewriter *rw, const TileOp *op)
 {
     TileValue *inner, *x;
@@ -385,6 +410,7 @@ static const struct {
     {"plus_nothing", plus_nothing, 0},
     {"fold_numbers", fold_numbers, 0},
     {"power_of_number", power_of_number, 0},
+    {"power_of_few", power_of_few, 0},
     {"merge_scales", merge_scales, 0},
     {"merge_factors", merge_factors, 0},
     {"distribute_scale", distribute_scale, 0},

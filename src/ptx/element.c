@@ -47,13 +47,17 @@ static const struct {
     {OP_EXP2, "ex2.approx.ftz.f32 $d, $a;"},
     {OP_LOG, "lg2.approx.f32 $0, $a; mul.f32 $d, $0, 0f3F317218;"},
     {OP_LOG2, "lg2.approx.f32 $d, $a;"},
-    /* Where |a| < 0.4 what 2 atanh s, of s = a / (2 + a), is by a polynomial in s^2, and where |a| < 0.5 a + a^2 times one in a
-     * (both interpolated at Chebyshev's nodes): there the instructions, exact beside 1, are not beside what is left */
+    /* Where |a| < 0.4 what 2 atanh s, of s = a / (2 + a), is by a polynomial in s^2 (interpolated at
+     * Chebyshev's nodes): there the instructions, exact beside 1, are not beside what is left */
     {OP_LOG1P, "add.f32 $0, $a, 0f40000000; rcp.approx.ftz.f32 $0, $0; mul.f32 $0, $a, $0; mul.f32 $1, $0, $0;"
                "fma.rn.f32 $2, $1, 0f3EA1930A, 0f3ECC3085; fma.rn.f32 $2, $2, $1, 0f3F2AABA7; fma.rn.f32 $2, $2, $1, 0f40000000;"
                "mul.f32 $2, $2, $0; add.f32 $1, $a, 0f3F800000; lg2.approx.f32 $1, $1; mul.f32 $1, $1, 0f3F317218;"
                "abs.f32 $0, $a; setp.lt.f32 $p, $0, 0f3ECCCCCD; selp.f32 $d, $2, $1, $p;"},
-    {OP_EXPM1, "mul.f32 $0, $a, 0f3FB8AA3B; ex2.approx.ftz.f32 $0, $0; add.f32 $0, $0, 0fBF800000;"
+    /* exp a = 2^t exp(a - t ln 2), t = a log2 e being rounded; what is left of a, of which exp is linear, within bounds: beside an
+     * infinite t it is no number. Where |a| < 0.5 a + a^2 times a polynomial, as above */
+    {OP_EXPM1, "mul.f32 $0, $a, 0f3FB8AA3B; fma.rn.f32 $1, $0, 0fBF317218, $a; fma.rn.f32 $1, $0, 0f3102E308, $1;"
+               "min.f32 $1, $1, 0f3A800000; max.f32 $1, $1, 0fBA800000; add.f32 $1, $1, 0f3F800000;"
+               "ex2.approx.ftz.f32 $0, $0; fma.rn.f32 $0, $0, $1, 0fBF800000;"
                "fma.rn.f32 $1, $a, 0f3951231D, 0f3AB7446E; fma.rn.f32 $1, $1, $a, 0f3C088820; fma.rn.f32 $1, $1, $a, 0f3D2AA9C0;"
                "fma.rn.f32 $1, $1, $a, 0f3E2AAAAB; fma.rn.f32 $1, $1, $a, 0f3F000000; mul.f32 $2, $a, $a;"
                "fma.rn.f32 $1, $1, $2, $a; abs.f32 $2, $a; setp.lt.f32 $p, $2, 0f3F000000; selp.f32 $d, $1, $0, $p;"},

@@ -603,6 +603,8 @@ done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
 right heads_packed_by_hand "--set D=64 --set q_heads=6 --set kv_heads=2" --bind batch=1 --bind q_len=33 --bind kv_len=101
 right types_of_the_kernel "--target sm_80" --bind tokens=33 --bind vocab=200
+try ../tests/gen/sizes_of_the_kernel --target sm_80 --bind M=50 --bind K=70
+try ../tests/gen/sizes_of_the_kernel --target sm_90a --bind M=50 --bind K=70 --bind N=64
 right softmax_in_registers "--set N=24" --bind M=17
 try ../tests/gen/scores_of_heads --set H=4 --set D=64 --set b=1 --set q=40 --set kv=1
 try ../tests/gen/scores_of_heads --set H=4 --set D=64 --target sm_90a --bind b=1 --bind q=40 --bind kv=90

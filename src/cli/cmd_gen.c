@@ -125,16 +125,28 @@ static bool try_ptx(Gen *g)
     return true;
 }
 
+/* The chain with the definition of the sizes that were compiled in: Kernels beside it may give some that it leaves open. */
+static const Chain *as_compiled(Gen *g)
+{
+    Chain *chain = g->chain, *compiled;
+
+    if (!chain->beside)
+        return chain;
+    compiled = chain_new(g->s->arena, g->s->syms, g->s->aff, diags_new(g->s->arena, chain->ptx), chain->target, chain->settings.dtype);
+    return chain_define_from_abi(compiled, chain->abi, NULL) ? compiled : chain;
+}
+
 static int try_all(Gen *g)
 {
     Session *s = g->s;
+    const Chain *compiled = as_compiled(g);
     LaunchShape shape = {0};
     const char *error;
 
     if (!launch_parse(s, "bind", s->options.binds.data, s->options.binds.len, &shape) ||
-        !launch_complete(s, g->chain->def, &g->chain->own, &shape))
+        !launch_complete(s, compiled->def, &compiled->own, &shape))
         return EXIT_USAGE;
-    g->trial = trial_new(s, g->chain->def, &shape, &error);
+    g->trial = trial_new(s, compiled->def, &shape, &error);
     if (!g->trial)
         return session_fail(s, EXIT_WRONG, "%s", error);
     try_tile(g);

@@ -18,13 +18,13 @@
 
 #include "check/check.h"
 
-enum { MOST_TRIES = 24, MOST_PAIRS = 60 };
+enum { MOST_TRIES = 26, MOST_PAIRS = 60 };
 
 static const struct {
     const char *name;
-    int values[6], n;
+    int values[7], n;
 } LINES[] = {
-    {"warps", {4, 8, 2, 1, 16}, 5},
+    {"warps", {4, 8, 2, 1, 16, 3, 6}, 7},
     {"warps_n", {1, 2, 4}, 3},
     {"stages", {3, 2, 1}, 3},
 };

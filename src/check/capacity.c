@@ -257,6 +257,17 @@ static int warps_along_rows(const Checker *c)
     return warps;
 }
 
+/* The fewest warps that products can have along their rows, of any number that divides them, with registers for so many
+ * values; 0: there are none. */
+static int warps_with_room(const Checker *c, int64_t values)
+{
+    int64_t rows = rows_shared(c), room = (int64_t)(c->options->target->regs_per_thread - OTHER_REGISTERS) * LANES;
+    if (!rows || schedule_line(c, "warps_n") || !block_computes(&c->unit->body, OPC_GEMM)) return 0;
+    for (int warps = 1; warps <= MOST_WARPS; warps++)
+        if (values <= room * warps && rows % (warps * ATOM_ROWS) == 0) return warps;
+    return 0;
+}
+
 /* How many warps products have by themselves, each with an atom's rows. */
 static int warps_of_products(const Checker *c, int warps_n)
 {
@@ -389,7 +400,7 @@ static void check_registers(Checker *c)
         c->diags, TW0461, c->unit->name_span,
         "the register tiles take %lld registers a thread with %d warps; on %s a thread has %d",
         (long long)((need + threads - 1) / threads), warps, t->name, t->regs_per_thread);
-    int more = 1; /* rows are shared out among a power of two */
+    int whole = warps_with_room(c, need), more = whole ? whole : 1; /* of others, rows are shared out among a power of two */
     while (more <= MOST_WARPS && need > room * LANES * more)
         more *= 2;
     if (more > MOST_WARPS) {
@@ -398,7 +409,7 @@ static void check_registers(Checker *c)
         suggest_smaller(c, d);
         return;
     }
-    int along = warps_along_rows(c);
+    int along = whole ? whole : warps_along_rows(c);
     if (more > along && (schedule_line(c, "warps_n") || wants_rows(&c->unit->body))) { /* not to be spread further */
         diag_note(c->diags, d, "their rows are shared out among %d warps at most: take smaller tiles", along);
         suggest_smaller(c, d);

@@ -463,6 +463,8 @@ done
 for target in sm_80 sm_90a; do
     try ../tests/gen/elements_of_tiles --set D=64 --target $target --bind heads=2 --bind len=150
     try ../tests/gen/elements_in_sketches --set D=64 --target $target --bind heads=2 --bind q_len=70 --bind kv_len=130
+    try ../tests/gen/result_through_shared --target $target --bind M=50 --bind N=70 --bind K=33
+    try ../tests/gen/weights_through_shared --target $target --bind B=1 --bind H=2 --bind Hk=1 --bind L=33 --bind S=70
 done
 try ../tests/gen/parts_in_turns --set D=192 --set DV=128 --bind heads=2 --bind len=150
 try ../tests/gen/parts_in_turns --set D=128 --set DV=64 --dtype fp16 --target sm_75 --bind heads=1 --bind len=70

@@ -411,8 +411,9 @@ static Tile *dest_tile(Plan *plan, const Stmt *s, Tile *from)
     return make_tile(plan, copy_dest(s));
 }
 
-/* What is stored to a part of a dimension fills it. */
-static void infer_store(Plan *plan, const Stmt *s, const Tile *tile, const PlanTensor *tensor)
+/* What is stored to a part of a dimension fills it. What registers put into shared memory on its way is rounded there: no copy
+ * from shared to global memory does. */
+static void infer_store(Plan *plan, const Stmt *s, Tile *tile, const PlanTensor *tensor)
 {
     Covered covered = plan_sides(plan, s, tensor);
     int along[] = {covered.row, covered.col};
@@ -422,6 +423,8 @@ static void infer_store(Plan *plan, const Stmt *s, const Tile *tile, const PlanT
     for (int i = 0; i < 2; i++)
         if (along[i] >= 0 && sides[i] && plan_part(plan, s, tensor, along[i]))
             ((Extent *)sides[i])->part = true;
+    if (tile->put && !tile->multiplied && s->space == SPACE_SHARED && tile->shared_dtype == DT_F32 && dtype_is_float(tensor->dtype))
+        tile->shared_dtype = tensor->dtype;
 }
 
 static void infer_copy(Plan *plan, const Stmt *s)
@@ -444,7 +447,7 @@ static void infer_copy(Plan *plan, const Stmt *s)
     else if (s->to_space == SPACE_SHARED) {
         DType dtype = tile->reg_dtype;
         tile = dest_tile(plan, s, tile);
-        tile->shared = true;
+        tile->shared = tile->put = true;
         tile->shared_dtype = tile->multiplied && dtype == DT_F32 ? tile->operand_dtype : dtype;
     } else if (s->to_space == SPACE_REGISTER) {
         DType dtype = tile->shared_dtype;

@@ -64,6 +64,7 @@ typedef struct Tile {
     bool shared, reg;
     DType shared_dtype, reg_dtype;
     bool loaded, computed;     /* register copy: from memory; by a Compute */
+    bool put;                  /* shared copy: from registers */
     bool accumulated;          /* GEMM accumulates into it */
     bool first_operand;        /* GEMM reads it from registers */
     bool turned;               /* computed, and some GEMM's transposed first operand: through.c */

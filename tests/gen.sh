@@ -681,6 +681,10 @@ try ../tests/gen/product_of_integers --set M=5 --set B=2 --set N=64
 try ../tests/gen/product_of_integers --set N=64 --target sm_90a --bind M=70 --bind B=2
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=33 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
+for target in sm_80 sm_90a; do # softmax steps in branches within branches, and behind those
+    try ../tests/gen/steps_in_nested_branches --target $target --bind L=70 --bind S=200 --data growing
+    try ../tests/gen/steps_behind_nested_branches --target $target --bind L=70 --bind S=200 --data growing
+done
 
 # The drawn ones: awk's generator differs between implementations, this does not.
 state=$seed

@@ -363,6 +363,7 @@ void lo_if(Lower *lo, const Stmt *s)
         leave(lo, &saved);
     }
     take_results(lo, op, &unique, dropped);
+    lo_unit_close(lo, moved.first_step);
     for (int i = 0; i < op->n_results; i++) lo_unit_branch(lo, op, i, moved.first_step, s->span);
     for (int i = 0; i < moved.len; i++)
         lo_unit_branch_step(lo, op, moved.data[i].state, moved.data[i].factor, moved.data[i].before, moved.first_step);

@@ -79,6 +79,7 @@ typedef struct SoftmaxStep {
     Span loc;
     TileValue *alpha;
     const struct LowerLoop *loop;
+    bool closed; /* it stands in a branch that is over: no factor behind it is made of its alpha */
 } SoftmaxStep;
 
 typedef struct View {
@@ -253,6 +254,7 @@ const TileValue *lo_without_zero(const TileValue *v);
 void lo_running_loop(Lower *lo, const TileOp *loop);
 const char *lo_unit_factor(Lower *lo, const Stmt *branch, const char *state); /* NULL: it does not move the state */
 void lo_unit_arm(Lower *lo, const char *factor, const TileValue *before, int first_step); /* at its end */
+void lo_unit_close(Lower *lo, int first_step); /* behind both arms: the steps that they made */
 void lo_unit_branch(Lower *lo, const TileOp *branch, int i, int first_step, Span span);
 void lo_unit_branch_step(Lower *lo, const TileOp *branch, int state, int factor, const TileValue *before, int first_step);
 

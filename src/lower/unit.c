@@ -490,10 +490,15 @@ void lo_unit_arm(Lower *lo, const char *factor, const TileValue *before, int fir
     const TileValue *at = lo_without_zero(before);
     for (int i = first_step; i < lo->steps.len; i++) {
         const SoftmaxStep step = lo->steps.data[i];
-        if (step.before != at) continue;
+        if (step.closed || step.before != at) continue;
         local->reg = at == lo_without_zero(before) ? step.alpha : rw_binary(&lo->rw, OP_MULTIPLY, local->reg, step.alpha);
         at = step.after;
     }
+}
+
+void lo_unit_close(Lower *lo, int first_step)
+{
+    for (int i = first_step; i < lo->steps.len; i++) lo->steps.data[i].closed = true;
 }
 
 /* The unit of a value behind a branch whose arms end with values of their own. */

@@ -684,6 +684,7 @@ try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 for target in sm_80 sm_90a; do # softmax steps in branches within branches, and behind those
     try ../tests/gen/steps_in_nested_branches --target $target --bind L=70 --bind S=200 --data growing
     try ../tests/gen/steps_behind_nested_branches --target $target --bind L=70 --bind S=200 --data growing
+    try ../tests/gen/second_step_in_branches --target $target --bind L=70 --bind S=200 --data growing
 done
 
 # The drawn ones: awk's generator differs between implementations, this does not.

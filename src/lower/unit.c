@@ -516,9 +516,11 @@ static int index_of(const Lower *lo, const TileValue *alpha)
     return -1;
 }
 
-/* Multiplied by the factor of a softmax that stands before the branch, in one arm. */
-static bool one_sided(const Lower *lo, const TileOp *const *yields, int i, const Lineage *l, int first_step)
+/* Multiplied by the factor of a softmax that stands before the branch, in one arm; where both
+ * arms leave it in units of the maximum that they end with, the branch moved that on. */
+static bool one_sided(const Lower *lo, const TileOp *branch, const TileOp *const *yields, int i, const Lineage *l, int first_step)
 {
+    if (joined_unit(branch, yields, l)) return false;
     for (int arm = 0; arm < 2; arm++)
         if (l[arm].rescaled && l[arm].rescaled != l[!arm].rescaled && index_of(lo, l[arm].rescaled) < first_step &&
             !is_zero(yields[!arm]->args[i]))
@@ -533,7 +535,7 @@ void lo_unit_branch(Lower *lo, const TileOp *branch, int i, int first_step, Span
     TileValue *alpha = l[0].alpha ? l[0].alpha : l[1].alpha;
     bool inner = false;
     for (int arm = 0; arm < 2; arm++) inner |= l[arm].alpha && index_of(lo, l[arm].alpha) >= first_step;
-    if (one_sided(lo, yields, i, l, first_step))
+    if (one_sided(lo, branch, yields, i, l, first_step))
         fail(lo, span, yields[0]->args[i], "is multiplied by the softmax's factor in one branch and not in the other");
     Lineage *after = lo_lineage(lo, branch->results[i]);
     *after = (Lineage){.doubtful = l[0].doubtful || l[1].doubtful, .lost = l[0].lost || l[1].lost};

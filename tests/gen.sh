@@ -685,6 +685,10 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     try ../tests/gen/steps_in_nested_branches --target $target --bind L=70 --bind S=200 --data growing
     try ../tests/gen/steps_behind_nested_branches --target $target --bind L=70 --bind S=200 --data growing
     try ../tests/gen/second_step_in_branches --target $target --bind L=70 --bind S=200 --data growing
+    try ../tests/gen/same_weights_thrice --target $target --bind M=70 # what a loop of three turns leaves
+    try ../tests/gen/loops_of_one_turn --target $target --bind M=33 --bind N=70
+    try ../tests/gen/first_stages_guarded --target $target --bind M=70 --bind N=80 --bind K=40
+    try ../tests/gen/first_stages_guarded --target $target --bind M=70 --bind N=80 --bind K=200
 done
 
 # The drawn ones: awk's generator differs between implementations, this does not.

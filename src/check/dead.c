@@ -260,6 +260,13 @@ static void say_lost(Live *l, const Stmt *s, const bool *after)
     l->lost = asked;
 }
 
+/* Of which nothing goes round. */
+static bool has_one_turn(Checker *c, const Stmt *s)
+{
+    const Aff *from = s->lo ? eval_aff(&c->env, s->lo, NULL) : NULL, *to = s->hi ? eval_aff(&c->env, s->hi, NULL) : NULL;
+    return from && to && aff_always(c->aff, aff_le(c->aff, to, aff_offset(c->aff, from, 1)));
+}
+
 static void loop(Live *l, const Stmt *s)
 {
     bool *after = save(l), quiet = l->quiet;
@@ -268,7 +275,7 @@ static void loop(Live *l, const Stmt *s)
     l->quiet = true; /* what the next iteration uses first */
     block(l, &s->body);
     add_all(l, after);
-    if (!quiet)
+    if (!quiet && !has_one_turn(l->c, s))
         say_lost(l, s, after);
     l->quiet = quiet;
     block(l, &s->body);

@@ -223,3 +223,9 @@ void init_merge(Checker *c, const Stmt *by, const PlaceState *other, int n)
             merge_state(&c->tensors.data[i]->places[s].now,
                         &other[i * (SPACE_REGISTER + 1) + (int)s], by);
 }
+
+void init_take_registers(Checker *c, PlaceState *saved, int n)
+{
+    for (int i = 0; i < n; i++)
+        saved[i * (SPACE_REGISTER + 1) + (int)SPACE_REGISTER] = c->tensors.data[i]->places[SPACE_REGISTER].now;
+}

@@ -155,6 +155,14 @@ static void walk_if(Checker *c, const Stmt *s)
     eval_reset(&c->env, mark);
 }
 
+/* Whether what the loop at hand leaves may be meant: it has a turn, whatever the sizes are, and is not over parts,
+ * of which it would leave the last one's. */
+static bool leaves_values(Checker *c, const Stmt *s)
+{
+    const Loop *loop = &c->loops[c->n_loops - 1];
+    return loop->lo && loop->end && (!loop->sym || !block_mentions(&s->body, s->name)) && aff_always(c->aff, aff_lt(c->aff, loop->lo, loop->end));
+}
+
 static void walk_for(Checker *c, const Stmt *s)
 {
     int mark = eval_mark(&c->env), n = c->tensors.len;
@@ -162,6 +170,8 @@ static void walk_for(Checker *c, const Stmt *s)
     values_loop(c, s);
     walk_block(c, &s->body);
     early_loop(c, s);
+    if (leaves_values(c, s))
+        init_take_registers(c, before, n);
     c->n_loops--;
     init_merge(c, s, before, n); /* the loop may run not at all */
     eval_reset(&c->env, mark);

@@ -22,11 +22,16 @@ typedef struct Writer {
     bool changed;
 } Writer;
 
+/* Copies to stages alone, some of them under a condition. */
 static bool fills_stages(const Block *block)
 {
-    for (int i = 0; i < block->len; i++)
-        if (block->data[i]->kind != STMT_COPY || !block->data[i]->stage || block->data[i]->to_space != SPACE_SHARED)
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool guarded = s->kind == STMT_IF && !s->orelse.len && fills_stages(&s->body);
+
+        if (!guarded && (s->kind != STMT_COPY || !s->stage || s->to_space != SPACE_SHARED))
             return false;
+    }
     return block->len > 0;
 }
 
@@ -73,12 +78,23 @@ static Stmt *copy_at(Writer *w, const Stmt *copy)
     return at;
 }
 
+static void write_copies(Writer *w, const Block *block, bool turn, Block *out)
+{
+    for (int i = 0; i < block->len; i++) {
+        Stmt *s = block->data[i];
+
+        if (s->kind == STMT_IF)
+            write_copies(w, &s->body, turn, out);
+        else
+            vec_push(w->arena, out, turn ? copy_at(w, s) : s);
+    }
+}
+
 static void write_loop(Writer *w, const Stmt *loop, int64_t from, int64_t to, Block *out)
 {
     w->counter = loop->name;
     for (w->at = from; w->at < to; w->at++)
-        for (int i = 0; i < loop->body.len; i++)
-            vec_push(w->arena, out, copy_at(w, loop->body.data[i]));
+        write_copies(w, &loop->body, true, out);
 }
 
 /* Is there a loop behind that may read the stages? */
@@ -104,8 +120,7 @@ static Block written_out(Writer *w, const Block *block)
         if (first && s->kind == STMT_FOR && s->hi && whole(w, s->lo, &from) && at_most(w, s->hi, &to) && to - from <= MOST_STAGES) {
             write_loop(w, s, from, to, &out);
         } else if (first && s->kind == STMT_IF && !s->orelse.len) {
-            for (int k = 0; k < s->body.len; k++)
-                vec_push(w->arena, &out, s->body.data[k]);
+            write_copies(w, &s->body, false, &out);
         } else {
             if (s->kind == STMT_FOR || s->kind == STMT_IF) {
                 Stmt *inner = arena_new_of(w->arena, Stmt);

@@ -122,6 +122,87 @@ static void start_in_both(Lower *lo, const Block *body, const Block *orelse)
         }
 }
 
+/* Whether the statement, or one within it, names the tile. */
+static bool names_tile(Stmt *s, const char *name)
+{
+    Block one = {.data = &s, .len = 1};
+    if (block_mentions(&one, name) || (s->name && strcmp(s->name, name) == 0) || (s->as && strcmp(s->as, name) == 0)) return true;
+    for (int i = 0; i < s->body.len; i++)
+        if (names_tile(s->body.data[i], name)) return true;
+    for (int i = 0; i < s->orelse.len; i++)
+        if (names_tile(s->orelse.data[i], name)) return true;
+    return false;
+}
+
+typedef enum Use { USE_NONE, USE_SETS, USE_READS } Use;
+
+/* Whether the loop has a turn, whatever the sizes are. */
+static bool runs_surely(Lower *lo, const Stmt *loop)
+{
+    const Aff *low = loop->lo ? eval_aff(&lo->env, loop->lo, NULL) : NULL, *high = loop->hi ? eval_aff(&lo->env, loop->hi, NULL) : NULL;
+    return low && high && aff_always(lo->program->aff, aff_lt(lo->program->aff, low, high));
+}
+
+static Use first_use(Lower *lo, const Block *block, int from, const char *name);
+
+/* Of a block within: what it sets may not be set behind it. */
+static Use use_within(Lower *lo, const Stmt *s, const char *name)
+{
+    Use body = first_use(lo, &s->body, 0, name), orelse = first_use(lo, &s->orelse, 0, name);
+    if (body == USE_READS || orelse == USE_READS) return USE_READS;
+    return body == USE_SETS && (s->kind == STMT_FOR ? runs_surely(lo, s) : orelse == USE_SETS) ? USE_SETS : USE_NONE;
+}
+
+/* What the statements from one on do with the tile first: set it whatever it held, or
+ * anything else. */
+static Use first_use(Lower *lo, const Block *block, int from, const char *name)
+{
+    for (int i = from; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool nests = s->kind == STMT_FOR || s->kind == STMT_IF;
+        if (!names_tile(block->data[i], name)) continue;
+        Use use = nests ? use_within(lo, s, name) : USE_READS;
+        if (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && is_of(lo, copy_dest(s), name)) use = USE_SETS;
+        if (s->kind == STMT_COMPUTE && s->result != RESULT_ACCUMULATE && is_of(lo, result_name(s), name) && !reads(lo, s, name))
+            use = USE_SETS;
+        if (use != USE_NONE) return use;
+    }
+    return USE_NONE;
+}
+
+/* What is done first with the tile behind the loop, which stands somewhere in the block. */
+static Use use_behind(Lower *lo, const Block *block, const Stmt *loop, const char *name, bool *found)
+{
+    for (int i = 0; i < block->len && !*found; i++) {
+        const Stmt *s = block->data[i];
+        Use use = USE_NONE;
+        *found = s == loop;
+        if (!*found) use = use_behind(lo, &s->body, loop, name, found);
+        if (!*found) use = use_behind(lo, &s->orelse, loop, name, found);
+        if (*found) return use != USE_NONE ? use : first_use(lo, block, i + 1, name);
+    }
+    return USE_NONE;
+}
+
+/* What each turn of a loop sets has a value behind it, where there is a turn for sure; it
+ * starts as zeros that nothing reads. */
+static void start_in_turns(Lower *lo, const Stmt *loop)
+{
+    Names written = {0};
+    assigned_names(lo->arena, &loop->body, &written);
+    for (int i = 0; i < written.len; i++) {
+        Space space = SPACE_NONE;
+        const char *name = lo_base_name(lo, written.data[i], &space);
+        Local *local = lo_local(lo, name);
+        if (!local || local->reg || local->scalar || !local->in_register || local->in_shared) continue;
+        bool found = false;
+        if (first_use(lo, &loop->body, 0, name) != USE_SETS || use_behind(lo, &lo->unit->body, loop, name, &found) != USE_READS) continue;
+        TileValue *zero = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &local->reg_type)->results[0];
+        zero->name = name;
+        lo_local(lo, name)->reg = zero;
+    }
+}
+
 /* An integer that the body replaces goes round as a number. */
 static void integers_as_tiles(Lower *lo, const Names *names)
 {
@@ -262,6 +343,7 @@ void lo_for(Lower *lo, const Stmt *s)
     aff_bounds(high, &ignored, &most);
     Names carried = {0};
     lo_unit_settle(lo, &s->body);
+    if (runs_surely(lo, s)) start_in_turns(lo, s);
     carried_names(lo, &s->body, &carried);
     TileOp *op = region_op(lo, TILE_FOR, &carried, true, 1);
     op->lo = low;

@@ -135,8 +135,29 @@ static void check_grid(Checker *c, const Stmt *s, const Named *t, const Aff *con
     }
 }
 
-/* Whether there is a block that does not come here: a condition of its coordinates and of sizes fails. */
-static bool misses_blocks(Checker *c)
+/* Whether a condition that some blocks along an axis fail is failed by all that are tried: where the store's coordinates
+ * do not say which of them it is, one that comes here writes for the others. */
+static const Aff *missed_by_all(Checker *c, const Aff *missed, const Axis *axis)
+{
+    enum { MOST_BLOCKS = 16, SOME_BLOCKS = 4 };
+    int64_t extent, tried = SOME_BLOCKS;
+    const Aff *last = aff_offset(c->aff, axis->extent, -1), *all = aff_subst(c->aff, missed, axis->sym, last);
+    if (aff_is_const(axis->extent, &extent))
+        tried = extent < MOST_BLOCKS ? extent : MOST_BLOCKS;
+    for (int64_t i = 0; i < tried; i++) {
+        const Aff *beyond = aff_le(c->aff, axis->extent, aff_const(c->aff, i));
+        all = aff_and(c->aff, all, aff_or(c->aff, beyond, aff_subst(c->aff, missed, axis->sym, aff_const(c->aff, i))));
+    }
+    return all;
+}
+
+static bool is_placed_along(Checker *c, const Stmt *s, const Named *t, const Aff *const *coords, int n, const AffSym *sym)
+{
+    return s->target || depends_on(c, s, coords, n, sym) || offset_depends_on(c, t, sym);
+}
+
+/* Whether there is a part that no block comes here with: a condition of its coordinates and of sizes fails. */
+static bool misses_blocks(Checker *c, const Stmt *store, const Named *t, const Aff *const *coords, int n)
 {
     const Aff *missed = NULL;
     if (c->n_loops > 0)
@@ -153,7 +174,9 @@ static bool misses_blocks(Checker *c)
         const Axis *axis = &c->grid.data[i];
         if (!axis->extent)
             return false;
-        if (axis->sym)
+        if (axis->sym && !is_placed_along(c, store, t, coords, n, axis->sym))
+            missed = missed_by_all(c, missed, axis);
+        else if (axis->sym)
             missed = aff_and(c->aff, missed, aff_lt(c->aff, aff_of(c->aff, axis->sym), axis->extent));
     }
     return missed && !aff_is_poison(missed) && !aff_never(c->aff, missed) && mask_holds_somewhere(c, missed);
@@ -165,7 +188,7 @@ void output_store(Checker *c, const Stmt *s, Named *tensor, const Aff *const *co
     Store store = c->path;
     store.stmt = s;
     store.tensor = tensor;
-    store.misses = misses_blocks(c);
+    store.misses = misses_blocks(c, s, tensor, coords, n);
     if (global->is_input) {
         diag_add(c->diags, TW0236, s->as ? s->as_span : s->name_span, "'%s' is an Input", tensor->name);
         return;

@@ -690,6 +690,8 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     try ../tests/gen/first_stages_guarded --target $target --bind M=70 --bind N=80 --bind K=40
     try ../tests/gen/first_stages_guarded --target $target --bind M=70 --bind N=80 --bind K=200
     try ../tests/gen/sums_of_one_column --target $target --bind T=70 --bind C=256 --bind F=192
+    try ../tests/gen/bias_where_asked_for --target $target --bind M=70 --bind N=80 --bind K=40
+    try ../tests/gen/bias_where_asked_for --set addbias=0 --target $target --bind M=70 --bind N=80 --bind K=40
 done
 
 # The drawn ones: awk's generator differs between implementations, this does not.

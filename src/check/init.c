@@ -229,3 +229,14 @@ void init_take_registers(Checker *c, PlaceState *saved, int n)
     for (int i = 0; i < n; i++)
         saved[i * (SPACE_REGISTER + 1) + (int)SPACE_REGISTER] = c->tensors.data[i]->places[SPACE_REGISTER].now;
 }
+
+void init_take_written(Checker *c, const PlaceState *other, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (Space s = SPACE_NONE; s <= SPACE_REGISTER; s++) {
+            PlaceState *now = &c->tensors.data[i]->places[s].now;
+            const PlaceState *from = &other[i * (SPACE_REGISTER + 1) + (int)s];
+            if (now->written != WRITTEN_YES && from->written == WRITTEN_YES)
+                *now = *from;
+        }
+}

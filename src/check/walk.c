@@ -131,6 +131,31 @@ static bool holds_in_all_turns(Checker *c, const Stmt *s)
     return false;
 }
 
+/* Whether it is known when compiling which branch is taken. What the other one writes counts as well, since what reads it
+ * may stand under the same condition; what does not is found where it is lowered. */
+static bool is_decided(Checker *c, const Stmt *s, bool *body)
+{
+    const Aff *cond = c->loose || s->where->kind == EXPR_WORDS ? NULL : eval_aff(&c->env, s->where, NULL);
+    int64_t value;
+    bool known = cond && aff_is_const(cond, &value);
+    *body = known && value;
+    return known;
+}
+
+static void merge_arms(Checker *c, const Stmt *s, PlaceState *after, int n_after)
+{
+    bool body;
+    bool decided = is_decided(c, s, &body);
+    PlaceState *other = decided && body ? init_save(c) : after;
+    if (!decided) {
+        init_merge(c, s, after, n_after);
+        return;
+    }
+    if (body)
+        init_restore(c, after, n_after);
+    init_take_written(c, other, n_after);
+}
+
 static void walk_if(Checker *c, const Stmt *s)
 {
     int mark = eval_mark(&c->env), n = c->tensors.len;
@@ -151,7 +176,7 @@ static void walk_if(Checker *c, const Stmt *s)
     c->path.arms[c->path.n_arms - 1].orelse = true;
     walk_block(c, &s->orelse);
     c->path.n_arms--;
-    init_merge(c, s, after, n_after);
+    merge_arms(c, s, after, n_after);
     eval_reset(&c->env, mark);
 }
 

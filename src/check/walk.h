@@ -311,6 +311,7 @@ PlaceState *init_save(Checker *c);
 void init_restore(Checker *c, const PlaceState *saved, int n);
 /* The state after one of two arms was taken. */
 void init_merge(Checker *c, const Stmt *by, const PlaceState *other, int n);
+void init_take_written(Checker *c, const PlaceState *other, int n); /* what the other branch alone writes */
 void init_take_registers(Checker *c, PlaceState *saved, int n); /* as they are now: behind a loop that has a turn for sure */
 
 /* output.c */

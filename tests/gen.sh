@@ -692,6 +692,8 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     try ../tests/gen/sums_of_one_column --target $target --bind T=70 --bind C=256 --bind F=192
     try ../tests/gen/bias_where_asked_for --target $target --bind M=70 --bind N=80 --bind K=40
     try ../tests/gen/bias_where_asked_for --set addbias=0 --target $target --bind M=70 --bind N=80 --bind K=40
+    try ../tests/gen/residual_in_the_last_turn --target $target --bind M=70 --bind N=80 --bind K=100
+    try ../tests/gen/two_tiles_a_turn --target $target --bind B=1 --bind H=2 --bind Hk=1 --bind L=70 --bind S=230 --data growing
 done
 
 # The drawn ones: awk's generator differs between implementations, this does not.

@@ -103,6 +103,19 @@ static void say_written_within(Checker *c, const Operand *o)
     o->place->now.written = WRITTEN_YES;
 }
 
+/* Whether the branch that alone writes a tile of shared memory has a condition that is written round this read as well:
+ * whether it is the same is known where the copy is made once more, or not (src/lower/stage.c). */
+static bool is_under_its_condition(const Checker *c, const Operand *o)
+{
+    const Stmt *by = o->place->now.only_in;
+    if (by->kind != STMT_IF || o->place->space != SPACE_SHARED)
+        return false;
+    for (int i = 0; i < c->path.n_arms; i++)
+        if (expr_equal(c->path.arms[i].stmt->where, by->where))
+            return true;
+    return false;
+}
+
 /* Whether a statement of the block accumulates the tile, or has it as the state
  * of a softmax. */
 static bool starts_in(const Block *block, const char *name)
@@ -141,7 +154,7 @@ void init_read(Checker *c, const Operand *o)
     if (o->place->now.written == WRITTEN_NO && (!o->place->given || c->sketch))
         say_unwritten(c, o);
     else if (o->place->now.written == WRITTEN_MAYBE && o->place->now.only_in && !o->place->given && !c->loose &&
-             o->place->space != SPACE_GLOBAL)
+             o->place->space != SPACE_GLOBAL && !is_under_its_condition(c, o))
         say_written_within(c, o);
     else
         check_reset(c, o);

@@ -405,6 +405,14 @@ static bool holds_in_all_turns(Lower *lo, const Aff *cond)
     return false;
 }
 
+/* At the end of an arm: what it left in stages. What branches within it left is known to be no more than that. */
+static void keep_arm(Lower *lo, const Saved *saved, int from, Arm arm)
+{
+    for (int i = from; i < lo->kept.len; i++) lo->kept.data[i].cond = NULL;
+    for (int i = 0; i < lo->locals.len; i++)
+        lo_keep_branch(lo, lo->locals.data[i].name, i < saved->locals.len ? saved->locals.data[i].shared : NULL, lo->locals.data[i].shared, &arm);
+}
+
 void lo_if(Lower *lo, const Stmt *s)
 {
     int64_t known;
@@ -437,8 +445,12 @@ void lo_if(Lower *lo, const Stmt *s)
     bool *dropped = arena_array(lo->arena, bool, unique.len);
     for (int r = 0; r < 2; r++) {
         int first = lo->steps.len;
+        int kept = lo->kept.len;
         Saved saved = enter(lo, op->regions[r]);
+        vec_push(lo->arena, &lo->arms, (Arm){cond, r == 1});
         lo_block(lo, &both[r]);
+        lo->arms.len--;
+        keep_arm(lo, &saved, kept, (Arm){cond, r == 1});
         for (int i = 0; i < moved.len; i++)
             lo_unit_arm(lo, unique.data[moved.data[i].factor], moved.data[i].before, first);
         yield_names(lo, op, &unique, dropped, s->span);

@@ -287,6 +287,64 @@ static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, S
     return NULL;
 }
 
+/* ---- copies under a condition ------------------------------------------------------------------ */
+
+static void keep(Lower *lo, const char *name, const Staged *s, const Arm *arm)
+{
+    const TileOp *load = s && s->value->def && s->value->def->kind == TILE_LOAD && s->value->def->n_args == 0 ? s->value->def : NULL;
+    for (int d = 0; load && d < load->tensor->rank; d++)
+        if (!load->coords[d] || aff_uses_kind(load->coords[d], AFF_SCALAR)) load = NULL; /* it may be known there alone */
+    if (load && load->where && aff_uses_kind(load->where, AFF_SCALAR)) load = NULL;
+    vec_push(lo->arena, &lo->kept, (Kept){.name = name, .stage = s ? s->stage : NULL, .cond = arm ? arm->cond : NULL,
+                                          .orelse = arm && arm->orelse, .load = load, .loc = s ? s->loc : (Span){0}});
+}
+
+void lo_keep_branch(Lower *lo, const char *name, const Staged *before, const Staged *now, const Arm *arm)
+{
+    if (!now || now == before) return;
+    lo_keep_branch(lo, name, before, now->next, arm);
+    keep(lo, name, now, arm);
+}
+
+static bool is_under(const Lower *lo, const Kept *k)
+{
+    for (int i = 0; i < lo->arms.len; i++)
+        if (lo->arms.data[i].cond == k->cond && lo->arms.data[i].orelse == k->orelse) return true;
+    return false;
+}
+
+/* The load is made once more, where what it loads cannot have changed. */
+static const Staged *load_again(Lower *lo, const Kept *k)
+{
+    const Stmt *declared = k->load ? unit_tensor(lo->unit, k->load->tensor->name) : NULL;
+    if (!declared || declared->kind != STMT_INPUT) return NULL;
+    TileOp *op = tile_op_new(lo->program, lo->kernel, TILE_LOAD, 0, NULL, 1, &k->load->results[0]->type);
+    TileValue *v = op->results[0];
+    op->tensor = k->load->tensor;
+    op->row_dim = k->load->row_dim;
+    op->col_dim = k->load->col_dim;
+    op->coords = k->load->coords;
+    op->where = k->load->where;
+    op->loc = k->load->loc;
+    v->name = k->load->results[0]->name;
+    for (int i = 0; i < 2; i++) lo_lineage(lo, v)->axis[i] = lo_lineage(lo, k->load->results[0])->axis[i];
+    tile_insert(lo->program, lo->rw.block, lo->rw.at++, op);
+    mark_read(lo, k->loc);
+    lo_set_shared(lo, k->name, k->stage, v, ++lo->versions);
+    return lo_local(lo, k->name)->shared;
+}
+
+/* What a branch copied under a condition that holds here as well. */
+static const Staged *kept_here(Lower *lo, const char *name, const Aff *stage)
+{
+    for (int i = lo->kept.len - 1; i >= 0; i--) {
+        const Kept k = lo->kept.data[i];
+        if (strcmp(k.name, name) != 0 || (k.stage && are_distinct(lo, k.stage, stage))) continue;
+        return k.stage == stage && k.cond && is_under(lo, &k) ? load_again(lo, &k) : NULL;
+    }
+    return NULL;
+}
+
 const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span)
 {
     const Local *local = lo_local(lo, name);
@@ -300,7 +358,8 @@ const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span
                 aff_text(lo->arena, stage), name, aff_text(lo->arena, s->stage));
         return s;
     }
-    return read_ahead(lo, name, stage, span);
+    const Staged *kept = kept_here(lo, name, stage);
+    return kept ? kept : read_ahead(lo, name, stage, span);
 }
 
 /* ---- loops ------------------------------------------------------------------------------------- */
@@ -339,11 +398,16 @@ void lo_enter_loop(Lower *lo, LowerLoop *loop)
     add_written(lo, loop->body, loop);
     loop->outer = lo->loop;
     lo->loop = loop;
-    for (int i = 0; i < loop->n_written && goes_round; i++) lo_local_make(lo, loop->written[i].name)->shared = NULL;
+    for (int i = 0; i < loop->n_written; i++) {
+        if (goes_round) lo_local_make(lo, loop->written[i].name)->shared = NULL;
+        keep(lo, loop->written[i].name, NULL, NULL);
+    }
+    loop->kept = lo->kept.len;
 }
 
 void lo_leave_loop(Lower *lo, const LowerLoop *loop)
 {
     lo->loop = loop->outer;
+    lo->kept.len = loop->kept; /* of other turns */
     for (int i = 0; i < loop->n_written; i++) lo_local_make(lo, loop->written[i].name)->shared = NULL;
 }

@@ -43,13 +43,28 @@ typedef struct Local {
     const Aff *scalar;                /* reg, or the value without one, as an integer; NULL: not known as one */
 } Local;
 
+/* What a branch left in a stage, from global memory; it is there wherever the same condition holds later. */
+typedef struct Kept {
+    const char *name;
+    const Aff *stage, *cond; /* NULL: any stage, of which nothing is known */
+    bool orelse;
+    const TileOp *load;      /* NULL: something else made it */
+    Span loc;
+} Kept;
+
+/* A branch round the statement at hand. */
+typedef struct Arm {
+    const Aff *cond;
+    bool orelse;
+} Arm;
+
 /* A loop round the statement at hand. */
 typedef struct LowerLoop {
     const AffSym *var;
     const Aff *lo, *hi;
     const Block *body;
     struct { const char *name; const Staged *before; } *written; /* names whose shared tiles the body writes */
-    int n_written;
+    int n_written, kept;
     Rewriter *before;   /* behind the loop's operation, in its block */
     const struct LowerLoop *outer;
 } LowerLoop;
@@ -129,6 +144,8 @@ typedef struct Lower {
     VEC(Lineage) lineage;
     VEC(StageCopy) stage_copies;
     VEC(int) stages_read;      /* where the Copies begin that some read gets its stage from, one below it in a loop among them */
+    VEC(Kept) kept;            /* newest last, by branches that are over in this turn */
+    VEC(Arm) arms;             /* outermost first */
     VEC(SoftmaxStep) steps;
     VEC(const Stmt *) views;   /* Allocate in global */
     VEC(const Stmt *) indices; /* Index */
@@ -165,6 +182,8 @@ const Aff *lo_stage(Lower *lo, const Local *local, const Expr *e); /* e: NULL or
 /* Of a block that is entered as a loop's body; and what holds after it. */
 void lo_enter_loop(Lower *lo, LowerLoop *loop);
 void lo_leave_loop(Lower *lo, const LowerLoop *loop);
+/* At the end of a branch: notes what its copies left in the stages of a tile, by the condition that they were made under. */
+void lo_keep_branch(Lower *lo, const char *name, const Staged *before, const Staged *now, const Arm *arm);
 /* What of `before` still holds after one of two branches, which ended with `after`. */
 const Staged *lo_staged_after(Lower *lo, const Staged *before, const Staged *after);
 

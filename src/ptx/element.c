@@ -110,12 +110,12 @@ static const struct {
     {OP_WHERE, "setp.neu.f32 $p, $a, 0f00000000; selp.f32 $d, $b, $c, $p;"},
     {OP_FMA, "fma.rn.f32 $d, $a, $b, $c;"},
     /* a (1 + erf(a / sqrt 2)) / 2 = max(a, 0) - |a| q of q = erfc(|a| / sqrt 2) / 2, of which digits are left where 1 and an erf
-     * near -1 would cancel: t p(t) exp(-a^2 / 2) with t = 1 / (1 + 0.3375 |a|), |error| < 1.9e-7, and < 6e-4 q up to |a| = 6.5
-     * (minimax of both). Of all beyond 16 q is 0, and of infinity not a NaN */
+     * near -1 would cancel: t p(t) exp(-a^2 / 2) with t = 1 / (1 + 0.3375 |a|), |error| < 1.5e-7, < 3.5e-7 / |a|, and < 8e-4 q
+     * up to |a| = 6.5 (minimax of these). Of all beyond 16 q is 0, and of infinity not a NaN */
     {OP_GELU, "mul.f32 $1, $a, 0fBF38AA3B; mul.f32 $1, $1, $a; ex2.approx.ftz.f32 $1, $1; abs.f32 $0, $a; min.f32 $0, $0, 0f41800000;"
               "fma.rn.f32 $2, $0, 0f3EACCCCD, 0f3F800000; rcp.approx.ftz.f32 $2, $2; mul.f32 $1, $1, $2;"
-              "fma.rn.f32 $3, $2, 0f3DD66726, 0fBEAAC92B; fma.rn.f32 $3, $3, $2, 0f3D2DE9AE;"
-              "fma.rn.f32 $3, $3, $2, 0fBE3D7398; fma.rn.f32 $3, $3, $2, 0fBE03A813; mul.f32 $3, $3, $1;"
+              "fma.rn.f32 $3, $2, 0f3DD794F5, 0fBEABBCDD; fma.rn.f32 $3, $3, $2, 0f3D370F04;"
+              "fma.rn.f32 $3, $3, $2, 0fBE3EA941; fma.rn.f32 $3, $3, $2, 0fBE036B37; mul.f32 $3, $3, $1;"
               "max.f32 $1, $a, 0f00000000; fma.rn.f32 $d, $3, $0, $1;"},
 };
 

@@ -37,7 +37,6 @@
 #include "check/check.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, LEAST_TILE = 16, MOST_TURNS = 32 };
 
@@ -277,6 +276,11 @@ static void find_reaches(Agree *a, const TileBlock *block)
     }
 }
 
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
 /* The last dimension of several that a length is a product of, as `most * page`. */
 static const AffSym *last_factor(const Agree *a, const Aff *size)
 {
@@ -299,13 +303,11 @@ static int rows_told(const TileBlock *block)
 
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        bool told = op->kind == TILE_LOAD && op->row_dim < 0 && op->results[0]->type.rows > most;
 
-        most = told ? op->results[0]->type.rows : most;
-        for (int k = 0; k < op->n_regions; k++) {
-            int within = rows_told(op->regions[k]);
-            most = within > most ? within : most;
-        }
+        if (op->kind == TILE_LOAD && op->row_dim < 0)
+            most = larger(most, op->results[0]->type.rows);
+        for (int k = 0; k < op->n_regions; k++)
+            most = larger(most, rows_told(op->regions[k]));
     }
     return most;
 }
@@ -363,11 +365,6 @@ static void find_all_blocks(Agree *a, const TileKernel *kernel)
     }
 }
 
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 static int largest_in(const Expr *e)
 {
     int most = e && e->kind == EXPR_INT && e->i <= MOST_BLOCK ? (int)e->i : 0;
@@ -419,24 +416,27 @@ typedef struct Attempt {
 } Attempt;
 
 /* Of each row the first that the definition takes, and that is little work. */
-enum { SHAPES = 9, TRIES = 9 };
+enum { ENTRIES, TILES, LOOPS, PARTS, MORE_TILES, LESS_TILES, BOUNDS, OPPOSED, TINY, SHAPES };
+enum { TRIES = 9 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
-    {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
-    {{BLOCKS, BLOCKS, 2}, {BLOCKS, BLOCKS, 1}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
-    {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
-    {{FEW, PART, 2}, {FEW, PART, 1}},
-    {{THREE, PART, 1}, {RAGGED, PART, 1}},
-    {{LESS, NEXT, 1}, {LESS, PART, 1}},
-    {{FEW, TURNS, 2}, {FEW, TURNS, 1}, {PART, TURNS, 1}},
-    {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
-    {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
+    [ENTRIES] = {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
+    [TILES] = {{BLOCKS, BLOCKS, 2}, {BLOCKS, BLOCKS, 1}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
+    [LOOPS] = {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, THREE, 1}, {WHOLE, THREE, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}},
+    [PARTS] = {{FEW, PART, 2}, {FEW, PART, 1}},
+    [MORE_TILES] = {{THREE, PART, 1}, {RAGGED, PART, 1}},
+    [LESS_TILES] = {{LESS, NEXT, 1}, {LESS, PART, 1}},
+    [BOUNDS] = {{FEW, TURNS, 2}, {FEW, TURNS, 1}, {PART, TURNS, 1}},
+    [OPPOSED] = {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
+    [TINY] = {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
 
 /* Where sizes are compiled in that make each of these much work, the others are as small as can be. */
 enum { LARGE_TRIES = 3 };
 static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE, WHOLE, 1}};
 
 /* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not. */
-static const FillKind FILLS[SHAPES] = {FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_NORMAL, FILL_OPPOSED, FILL_TINY};
+static const FillKind FILLS[SHAPES] = {
+    [ENTRIES] = FILL_NORMAL, [TILES] = FILL_NORMAL, [LOOPS] = FILL_NORMAL, [PARTS] = FILL_NORMAL, [MORE_TILES] = FILL_NORMAL,
+    [LESS_TILES] = FILL_NORMAL, [BOUNDS] = FILL_NORMAL, [OPPOSED] = FILL_OPPOSED, [TINY] = FILL_TINY};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
 static int tiled_size(const Agree *a, Form form, const Reach *reach, int k)
@@ -926,7 +926,7 @@ static bool agrees_there(Agree *a, const Agree *other, SmallFinding *f)
 
 static bool agrees_with_more(Agree *a, SmallFinding *f)
 {
-    static const int telling[] = {0, 1, 4, 5}; /* of ATTEMPTS: entries, tiles, more, less */
+    static const int telling[] = {ENTRIES, TILES, MORE_TILES, LESS_TILES};
 
     a->most = &MORE;
     for (size_t i = 0; i < TW_COUNT(telling); i++)
@@ -938,8 +938,6 @@ static bool agrees_with_more(Agree *a, SmallFinding *f)
 
 /* ---- entry ---------------------------------------------------------------------------------------------- */
 
-/* What is found with smaller sizes may be for want of a number that goes with the larger ones: it counts where these
- * show it, too. But other texts are sooner tried with the smaller ones. */
 static Witness *agreeing(Chain *chain, const Agree *a)
 {
     chain->executed = true;
@@ -947,6 +945,8 @@ static Witness *agreeing(Chain *chain, const Agree *a)
     return NULL;
 }
 
+/* What is found with smaller sizes may be for want of a number that goes with the larger ones: it counts where these
+ * show it, too. But other texts are sooner tried with the smaller ones. */
 static Witness *differing(Chain *chain, const Program *program, Agree *a, const Less *less, const SmallFinding *found)
 {
     chain->executed = true;
@@ -969,7 +969,7 @@ Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Pro
     }
     with_narrow_tiles(&less, chain, source, &a);
     if (is_right(&less)) /* what is as large as a tile may go with the narrow one alone: once as it stands */
-        return agrees_on(&a, ATTEMPTS[1], TRIES, FILL_NORMAL, &found) ? agreeing(chain, &less.of) : differing(chain, program, &a, &less, &found);
+        return agrees_on(&a, ATTEMPTS[TILES], TRIES, FILL_NORMAL, &found) ? agreeing(chain, &less.of) : differing(chain, program, &a, &less, &found);
     if ((less.differs && !agrees_there(&a, &less.of, &found)) || !agrees(&a, &found))
         return differing(chain, program, &a, &less, &found);
     if (a.ran && !less.differs)

@@ -150,7 +150,6 @@ static void say_other_count(Checker *c, const Cover *v, int d, const Range *r, c
 {
     const Coord *coord = coord_of(v, d);
     const char *other = fitting(c, v, tiles), *count = count_text(c, v, d, tiles);
-    int64_t one;
     if (was_said(c, r))
         return;
     Diag *diag = diag_add(c->late, code, coord ? coord->span : v->stmt->span,
@@ -159,7 +158,7 @@ static void say_other_count(Checker *c, const Cover *v, int d, const Range *r, c
     if (other && coord)
         diag_fix(c->late, diag, coord->value->span, other,
                  arena_printf(c->arena, "'%s' goes over these", other));
-    else if (r->bound && !aff_is_const(tiles, &one)) /* what has one tile is not what it counts */
+    else if (r->bound && !aff_is_const(tiles, NULL)) /* what has one tile is not what it counts */
         diag_fix(c->late, diag, r->bound->span, count, "visit them all");
 }
 
@@ -294,9 +293,7 @@ static void check_count(Checker *c, const Cover *v, int d, const Range *r, const
     bool elements = r->end == v->global->dims[d].size; /* counted one by one: no fewer than tiles of several, whatever the size */
     if (elements || aff_always(c->aff, aff_lt(c->aff, tiles, r->end)))
         say_other_count(c, v, d, r, tiles, TW0415);
-    else if (reaches_all(c, r->end, tiles))
-        return;
-    else if (!may_be_meant(c, v, r, tiles))
+    else if (!may_be_meant(c, v, r, tiles) && !reaches_all(c, r->end, tiles))
         say_other_count(c, v, d, r, tiles, part_code(v));
 }
 

@@ -298,7 +298,8 @@ static bool is_real(const Lower *lo, const Expr *e)
     return lo->frame->number && has_parts(e) && mentions_param(lo, e);
 }
 
-static bool is_integer_of_elements(Lower *lo, const Expr *e)
+/* e as an integer of elements, each for its own; NULL: it is none. */
+static const Aff *integer_of_elements(Lower *lo, const Expr *e)
 {
     bool exact = lo->exact;
     lo->exact = true;
@@ -316,7 +317,7 @@ static int told_coordinate(Lower *lo, const Expr *e, const TileTensor *t, int *d
     bool integer = true;
     for (int i = 0; i < e->n_args && integer; i++) {
         bool own = e->args[i]->kind == EXPR_ELLIPSIS, told = !own && (varies(lo, e->args[i]) || is_composed(lo, e->args[i]));
-        if (told) integer = is_integer_of_elements(lo, e->args[i]);
+        if (told) integer = integer_of_elements(lo, e->args[i]) != NULL;
         if (told && (at < 0 || !integer)) at = i, *dim = d;
         d += own ? t->rank - (e->n_args - 1) : 1;
     }
@@ -546,9 +547,7 @@ static bool fits(const Aff *a)
 static const Aff *exact_integer(Lower *lo, const Expr *e)
 {
     if (lo->exact || !takes_apart(lo, e, false, false)) return NULL;
-    lo->exact = true;
-    const Aff *a = eval_aff(&lo->env, e, NULL);
-    lo->exact = false;
+    const Aff *a = integer_of_elements(lo, e);
     return a && aff_uses_kind(a, AFF_TABLE) && fits(a) ? a : NULL;
 }
 

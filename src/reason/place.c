@@ -102,12 +102,12 @@ static const Extent *axis_called(const Plan *plan, const char *dim, int alike)
 }
 
 /* Whether loops go over the parts that blocks along the axis have: it is none of entries. */
-static bool cuts_loops(const Block *block, const Extent *axis)
+static bool cuts_loops(const Plan *plan, const Block *block, const Extent *axis)
 {
-    for (int i = 0; axis->dim_name && i < block->len; i++) {
+    for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
 
-        if ((s->kind == STMT_FOR && s->by && expr_is_name(s->by, axis->dim_name)) || cuts_loops(&s->body, axis) || cuts_loops(&s->orelse, axis))
+        if ((s->kind == STMT_FOR && plan_parts(plan, s) == axis) || cuts_loops(plan, &s->body, axis) || cuts_loops(plan, &s->orelse, axis))
             return true;
     }
     return false;
@@ -115,7 +115,7 @@ static bool cuts_loops(const Block *block, const Extent *axis)
 
 static bool is_of_entries(const Plan *plan, const Extent *axis)
 {
-    return axis->kind == EXT_LEAD && !cuts_loops(&plan->unit->body, axis);
+    return axis->kind == EXT_LEAD && !cuts_loops(plan, &plan->unit->body, axis);
 }
 
 /* The loop over entries, or the block's axis, that a leading dimension follows;

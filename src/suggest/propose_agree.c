@@ -367,18 +367,20 @@ static bool try_all_turns(Beside *b, const Cuts *cuts, const Stmt *loop)
     return false;
 }
 
-static bool try_one_more(Beside *b, const Cuts *cuts, const Stmt *loop)
+static bool try_one_more(Beside *b, const Stmt *loop)
 {
-    (void)cuts;
     return suggest_edit(b->s, loop->hi->span, arena_printf(b->s->arena, "%s + 1", suggest_expr(b->s, loop->hi)), "its last turn as well");
 }
 
-static bool try_turns(Beside *b, const Cuts *cuts, const Block *block, bool (*try)(Beside *b, const Cuts *cuts, const Stmt *loop))
+/* cuts: of all tiles there are; NULL: one more. */
+static bool try_turns(Beside *b, const Cuts *cuts, const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         bool counts = s->kind == STMT_FOR && s->hi && !s->over;
-        if ((counts && try(b, cuts, s)) || try_turns(b, cuts, &s->body, try) || try_turns(b, cuts, &s->orelse, try))
+        if (counts && (cuts ? try_all_turns(b, cuts, s) : try_one_more(b, s)))
+            return true;
+        if (try_turns(b, cuts, &s->body) || try_turns(b, cuts, &s->orelse))
             return true;
     }
     return false;
@@ -427,7 +429,7 @@ static bool try_turns_of_tiles(Vary *v)
     Beside b = {v->s, v->definition, v->computes};
     Cuts cuts = cuts_of(v->s);
 
-    return try_turns(&b, &cuts, &v->kernel->body, try_all_turns);
+    return try_turns(&b, &cuts, &v->kernel->body);
 }
 
 bool propose_turns_of_tiles(Suggester *s)
@@ -438,9 +440,8 @@ bool propose_turns_of_tiles(Suggester *s)
 static bool try_more_turns(Vary *v)
 {
     Beside b = {v->s, v->definition, v->computes};
-    Cuts cuts = cuts_of(v->s);
 
-    return try_turns(&b, &cuts, &v->kernel->body, try_one_more);
+    return try_turns(&b, NULL, &v->kernel->body);
 }
 
 bool propose_more_turns(Suggester *s)

@@ -147,13 +147,18 @@ static const char *slot(Emitter *e, Slots *s, char c)
 /* Fills the slots; each instruction, up to its ';', on a line. */
 static void emit_template(Emitter *e, const char *text, Slots *s)
 {
-    Str line = str_new(e->arena);
-    for (const char *p = text; *p; p++) {
-        if (*p == '$') str_add(&line, slot(e, s, *++p));
-        else if (line.len > 0 || *p != ' ') str_addc(&line, *p);
-        if (*p != ';') continue;
-        em(e, "%s", str_text(&line));
-        line = str_new(e->arena);
+    Str *out = em_innermost(e);
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t plain;
+        str_addc(out, '\t');
+        for (plain = strcspn(text, "$;"); text[plain] == '$'; plain = strcspn(text, "$;")) {
+            str_addn(out, text, plain);
+            str_add(out, slot(e, s, text[plain + 1]));
+            text += plain + 2;
+        }
+        str_addn(out, text, plain);
+        str_addn(out, ";\n", 2);
+        text += plain + 1;
     }
 }
 

@@ -21,6 +21,11 @@ typedef enum RegClass { REG_R, REG_RD, REG_F, REG_P, REG_H, REG_CLASSES } RegCla
 
 enum { SPARE_FRAGS = 64 }; /* for values that a loop saves while it exchanges them */
 
+typedef struct Texts {       /* storage of texts that were closed, for those that are opened: of all entries */
+    Arena *arena;
+    VEC(Str) spare;
+} Texts;
+
 typedef struct Later Later; /* later.c */
 typedef struct Walk Walk;   /* element.c: an operation whose values are made one by one */
 
@@ -113,10 +118,11 @@ typedef struct Emitter {
     bool failed;
 
     int next[REG_CLASSES];
+    VEC(const char *) names[REG_CLASSES]; /* of registers, by number; NULL: not spelt yet */
     int labels;
     int spare;                  /* frags of saved values used */
     VEC(Str) scopes;
-    int scopes_closed;          /* so many, from the outermost, have storage: of those that are open and those that were */
+    Texts *texts;
     Memos *memos;
     Memo *syms;                 /* by AffSym id */
     int n_syms;
@@ -177,6 +183,9 @@ int em_level(const Emitter *e);
 void em_at(Emitter *e, int level, const char *fmt, ...) TW_PRINTF(3, 4);
 void em_before(Emitter *e, const char *fmt, ...) TW_PRINTF(2, 3); /* ahead of a role's work */
 void em(Emitter *e, const char *fmt, ...) TW_PRINTF(2, 3); /* into the innermost scope */
+Str *em_innermost(Emitter *e); /* its text, for who writes more than a line */
+Str em_take(Emitter *e);       /* an empty text, */
+void em_give(Emitter *e, Str text); /* and one that is not needed any more */
 void em_open(Emitter *e);
 void em_close(Emitter *e);
 int em_reg(Emitter *e, RegClass c);

@@ -242,7 +242,7 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
     bool ahead = e->role && n == 1 && tile_has(body, TILE_ISSUE), through = n > 1 && fills_turns(op, n);
     const char *p = em_new(e, REG_P), *end = ahead ? of_each_lane(e, hi) : hi;
     Frag *start = arena_array(e->arena, Frag, body->params.len);
-    Str exits = str_new(e->arena);
+    Str exits = em_take(e);
     for (int k = 0; k < body->params.len; k++) start[k] = e->frags[body->params.data[k]->id];
     for (int i = 0; i < n; i++) {
         bool last = i == n - 1;
@@ -265,13 +265,15 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
         for (int k = 0; k < body->params.len; k++) mid[k] = e->frags[body->params.data[k]->id];
         em_open(e);
         send_back(e, op, start);
-        str_printf(&exits, "\tbra.uni $end%d;\n$exit%d_%d:\n%s", label, label, i, str_text(&e->scopes.data[em_level(e)]));
-        e->scopes.data[em_level(e)] = str_new(e->arena);
+        str_printf(&exits, "\tbra.uni $end%d;\n$exit%d_%d:\n", label, label, i);
+        str_add(&exits, str_text(em_innermost(e)));
+        str_clear(em_innermost(e));
         em_close(e);
         for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id] = mid[k];
         pass_on(e, body, yield);
     }
-    str_add(&e->scopes.data[em_level(e)], str_text(&exits));
+    str_add(em_innermost(e), str_text(&exits));
+    em_give(e, exits);
 }
 
 /* What the loop does not use, and came as pairs, lasts over it as such: behind it numbers are made of them anew. */
@@ -314,12 +316,14 @@ void fl_for(Emitter *e, const TileOp *op)
     iterations(e, op, j, hi, label);
     e->ahead = around;
     e->side = side;
-    Str *text = &e->scopes.data[em_level(e)];
-    Str whole = str_new(e->arena);
+    Str text = *em_innermost(e), whole = em_take(e);
     str_printf(&whole, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n", j, low, p, j, hi, p,
                label);
-    str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
-    *text = whole;
+    str_printf(&whole, "$loop%d:\n", label);
+    str_addn(&whole, text.data, text.len);
+    str_printf(&whole, "$end%d:\n", label);
+    *em_innermost(e) = whole;
+    em_give(e, text);
     em_close(e);
     if (em_level(e) == 0 && rm_anew_behind(e, op)) an_behind_loop(e, j);
     keep_as_loaded(e, op);

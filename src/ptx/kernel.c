@@ -446,6 +446,7 @@ typedef struct Emission {
     Diags *diags;
     const TileKernel *kernel;
     const char *entry;
+    Texts *texts;
     bool aligned, ok;
     Arena *own; /* what emitting needs: the next entry finds memory that the caches know */
 } Emission;
@@ -459,7 +460,7 @@ static void emit(void *user)
     Arena *arena = job->own = arena_new(arena_heap(program->arena));
     Emitter *e = arena_new_of(arena, Emitter);
     *e = (Emitter){.arena = arena, .program = program, .kernel = kernel, .abi = job->abi,
-                   .target = job->target, .diags = job->diags, .aligned = job->aligned};
+                   .target = job->target, .diags = job->diags, .texts = job->texts, .aligned = job->aligned};
     e->memos = mo_new(arena);
     e->n_syms = aff_sym_count(program->aff);
     e->syms = arena_array(arena, Memo, e->n_syms);
@@ -485,8 +486,9 @@ static void emit(void *user)
     print_signature(e, out, job->entry);
     str_add(out, "{\n");
     declare_registers(e, out);
-    str_add(out, str_text(&e->scopes.data[0]));
+    str_addn(out, e->scopes.data[0].data, e->scopes.data[0].len);
     str_add(out, "}\n\n");
+    em_give(e, e->scopes.data[0]);
     job->ok = !e->failed;
 }
 
@@ -507,7 +509,8 @@ static bool emit_entry(Emission job, const TileKernel *kernel, const char *entry
 
 bool ptx_emit(Str *out, TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
 {
-    const Emission job = {.out = out, .program = program, .abi = abi, .target = target, .diags = diags};
+    Texts texts = {.arena = program->arena};
+    const Emission job = {.out = out, .program = program, .abi = abi, .target = target, .diags = diags, .texts = &texts};
     abi_ptx_comment(out, abi);
     str_printf(out, ".version %s\n.target %s\n.address_size 64\n", target->ptx_version, target->name);
     if (program->source) {

@@ -201,7 +201,6 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     Emitter outer = *e;
     Str before;
     memset(&e->scopes, 0, sizeof e->scopes);
-    e->scopes_closed = 0;
     e->memos = mo_new(e->arena);
     memset(&e->lanes, 0, sizeof e->lanes);
     e->n_syms = aff_sym_count(e->program->aff);
@@ -228,13 +227,15 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     }
     e->before = &before;
     before = e->scopes.data[0];
-    e->scopes.data[0] = str_new(e->arena);
+    e->scopes.data[0] = em_take(e);
     if (e->alone) share_phases(e);
     int label = em_label(e);
     role_body(e, op, role, label);
-    str_add(out, str_text(&before));
+    str_addn(out, before.data, before.len);
     str_printf(out, "$place%d:\n", label);
-    str_add(out, str_text(&e->scopes.data[0]));
+    str_addn(out, e->scopes.data[0].data, e->scopes.data[0].len);
+    em_give(e, before);
+    em_give(e, e->scopes.data[0]);
     int labels = e->labels, spare = e->spare;
     bool failed = e->failed;
     memcpy(outer.next, e->next, sizeof outer.next);
@@ -278,9 +279,7 @@ void ro_roles(Emitter *e, const TileOp *op)
             em(e, "setp.ge.s32 %s, %s, %d;", p, group, end);
             em(e, "@%s bra.uni $role%d;", p, label);
         }
-        Str text = str_new(e->arena);
-        emit_role(e, op, i, group, first, &text);
-        str_add(&e->scopes.data[em_level(e)], str_text(&text));
+        emit_role(e, op, i, group, first, em_innermost(e));
         em(e, "bra.uni $end;");
         em(e, "$role%d:", label);
         first = end;

@@ -27,7 +27,7 @@ void em(Emitter *e, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_line(&e->scopes.data[em_level(e)], fmt, args);
+    add_line(em_innermost(e), fmt, args);
     va_end(args);
 }
 
@@ -39,21 +39,33 @@ void em_before(Emitter *e, const char *fmt, ...)
     va_end(args);
 }
 
-/* In the storage of one that was closed, if there is any. */
+Str *em_innermost(Emitter *e)
+{
+    return &e->scopes.data[em_level(e)];
+}
+
+Str em_take(Emitter *e)
+{
+    return e->texts->spare.len ? e->texts->spare.data[--e->texts->spare.len] : str_new(e->texts->arena);
+}
+
+void em_give(Emitter *e, Str text)
+{
+    str_clear(&text);
+    vec_push(e->texts->arena, &e->texts->spare, text);
+}
+
 void em_open(Emitter *e)
 {
-    if (e->scopes.len < e->scopes_closed) str_clear(&e->scopes.data[e->scopes.len++]);
-    else vec_push(e->arena, &e->scopes, str_new(e->arena));
+    vec_push(e->arena, &e->scopes, em_take(e));
 }
 
 void em_close(Emitter *e)
 {
-    const Str *inner = &e->scopes.data[e->scopes.len - 1];
-    if (e->scopes.len > e->scopes_closed) e->scopes_closed = e->scopes.len;
-    e->scopes.len--;
-    int level = em_level(e);
-    str_addn(&e->scopes.data[level], inner->data, inner->len);
-    mo_forget_above(e->memos, level);
+    Str inner = e->scopes.data[--e->scopes.len];
+    str_addn(em_innermost(e), inner.data, inner.len);
+    em_give(e, inner);
+    mo_forget_above(e->memos, em_level(e));
 }
 
 int em_reg(Emitter *e, RegClass c)
@@ -61,18 +73,25 @@ int em_reg(Emitter *e, RegClass c)
     return e->next[c]++;
 }
 
-/* Half of the words of a kernel: written backwards, without a format to read. */
+/* Written backwards, without a format to read. */
+static const char *spell(Emitter *e, RegClass c, int reg)
+{
+    char *text = arena_alloc(e->arena, sizeof "%rd2147483647"), *at = text;
+
+    for (const char *prefix = PREFIX[c]; *prefix; prefix++) *at++ = *prefix;
+    for (int rest = reg; rest >= 10; rest /= 10) at++;
+    for (; reg >= 10; reg /= 10) *at-- = (char)('0' + reg % 10);
+    *at = (char)('0' + reg);
+    return text;
+}
+
+/* Half of the words of a kernel, each of them again and again. */
 const char *em_name(Emitter *e, RegClass c, int reg)
 {
-    char text[sizeof "%rd2147483647"];
-    int at = sizeof text - 1;
-
-    text[at] = '\0';
-    for (int rest = reg; rest > 0 || at == sizeof text - 1; rest /= 10)
-        text[--at] = (char)('0' + rest % 10);
-    for (size_t i = strlen(PREFIX[c]); i-- > 0;)
-        text[--at] = PREFIX[c][i];
-    return arena_strndup(e->arena, text + at, sizeof text - 1 - (size_t)at);
+    while (e->names[c].len <= reg) vec_push(e->arena, &e->names[c], NULL);
+    const char **name = &e->names[c].data[reg];
+    if (!*name) *name = spell(e, c, reg);
+    return *name;
 }
 
 const char *em_new(Emitter *e, RegClass c)

@@ -14,17 +14,22 @@ typedef struct Slot {
     uint64_t hash;
 } Slot;
 
+enum {
+    ANSWERS = 1024,
+    FEW = 64 /* numbers from 0 on, which are asked for again and again */
+};
+
 struct AffCtx {
     Arena *arena;
     Slot *table; /* open addressing; the capacity is a power of two */
     int cap, count;
     VEC(AffSym *) syms;
+    VEC(const Aff *) of_syms; /* by symbol id; NULL: it was not asked for yet, ... */
+    const Aff *few[FEW];      /* ... nor was that number */
     const Aff *poison;
     AffClaims claims;
     AffAnswer *answers; /* ANSWERS of them once there are as many nodes, which most contexts never have */
 };
-
-enum { ANSWERS = 1024 };
 
 /* ---- nodes ------------------------------------------------------------------- */
 
@@ -60,7 +65,7 @@ static void grow_table(AffCtx *ctx)
 {
     const Slot *old = ctx->table;
     int old_cap = ctx->cap;
-    ctx->cap = old_cap ? old_cap * 2 : 256;
+    ctx->cap = old_cap ? old_cap * 2 : 64;
     ctx->table = arena_array(ctx->arena, Slot, ctx->cap);
     for (int i = 0; i < old_cap; i++)
         if (old[i].node)
@@ -77,22 +82,22 @@ static unsigned node_kinds(const Aff *a)
     return a ? ((const AffNode *)a)->kinds : 0;
 }
 
-static const Aff *intern(AffCtx *ctx, Aff key)
+static const Aff *intern(AffCtx *ctx, const Aff *key)
 {
-    int size = 1 + node_size(key.a) + node_size(key.b);
+    int size = 1 + node_size(key->a) + node_size(key->b);
     if (size > AFF_MAX_SIZE)
         return ctx->poison;
     if (ctx->count * 2 >= ctx->cap)
         grow_table(ctx);
-    uint64_t hash = node_hash(&key);
-    Slot *slot = find_slot(ctx, &key, hash);
+    uint64_t hash = node_hash(key);
+    Slot *slot = find_slot(ctx, key, hash);
     if (slot->node)
         return &slot->node->aff;
     AffNode *node = arena_new_of(ctx->arena, AffNode);
-    node->aff = key;
+    node->aff = *key;
     node->aff.id = ctx->count++;
     node->size = size;
-    node->kinds = (key.sym ? 1u << key.sym->kind : 0) | node_kinds(key.a) | node_kinds(key.b);
+    node->kinds = (key->sym ? 1u << key->sym->kind : 0) | node_kinds(key->a) | node_kinds(key->b);
     aff_node_bounds(node);
     *slot = (Slot){node, hash};
     return &node->aff;
@@ -102,7 +107,7 @@ AffCtx *aff_ctx_new(Arena *arena)
 {
     AffCtx *ctx = arena_new_of(arena, AffCtx);
     ctx->arena = arena;
-    ctx->poison = intern(ctx, (Aff){.kind = AFF_POISON});
+    ctx->poison = intern(ctx, &(Aff){.kind = AFF_POISON});
     return ctx;
 }
 
@@ -154,7 +159,7 @@ const Aff *aff_node(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
 {
     if (aff_is_poison(a) || (b && aff_is_poison(b)))
         return ctx->poison;
-    return intern(ctx, (Aff){.kind = kind, .a = a, .b = b});
+    return intern(ctx, &(Aff){.kind = kind, .a = a, .b = b});
 }
 
 AffSym *aff_sym_new(AffCtx *ctx, const char *name, AffSymKind kind, int64_t lo, int64_t hi)
@@ -162,19 +167,34 @@ AffSym *aff_sym_new(AffCtx *ctx, const char *name, AffSymKind kind, int64_t lo, 
     AffSym *s = arena_new_of(ctx->arena, AffSym);
     *s = (AffSym){.name = name, .kind = kind, .lo = lo, .hi = hi, .id = ctx->syms.len};
     vec_push(ctx->arena, &ctx->syms, s);
+    vec_push(ctx->arena, &ctx->of_syms, NULL);
     return s;
 }
 
 const Aff *aff_const(AffCtx *ctx, int64_t value)
 {
-    return intern(ctx, (Aff){.kind = AFF_CONST, .value = value});
+    bool few = value >= 0 && value < FEW;
+    if (few && ctx->few[value])
+        return ctx->few[value];
+    const Aff *a = intern(ctx, &(Aff){.kind = AFF_CONST, .value = value});
+    if (few)
+        ctx->few[value] = a;
+    return a;
+}
+
+static const Aff *node_of(AffCtx *ctx, const AffSym *sym)
+{
+    const Aff **known = &ctx->of_syms.data[sym->id];
+    if (!*known)
+        *known = intern(ctx, &(Aff){.kind = AFF_SYM, .sym = sym});
+    return *known;
 }
 
 const Aff *aff_of(AffCtx *ctx, const AffSym *sym)
 {
     if (sym->lo == sym->hi && sym->lo != INT64_MIN && sym->lo != INT64_MAX)
         return aff_const(ctx, sym->lo);
-    return intern(ctx, (Aff){.kind = AFF_SYM, .sym = sym});
+    return node_of(ctx, sym);
 }
 
 int aff_sym_count(const AffCtx *ctx)
@@ -233,7 +253,15 @@ void sum_add_constant(AffSum *s, int64_t constant)
 static void sum_remove(AffSum *s, int at)
 {
     s->n--;
-    memmove(&s->terms[at], &s->terms[at + 1], sizeof s->terms[0] * (size_t)(s->n - at));
+    for (; at < s->n; at++)
+        s->terms[at] = s->terms[at + 1];
+}
+
+static void sum_insert(AffSum *s, int at, AffTerm term)
+{
+    for (int i = s->n++; i > at; i--)
+        s->terms[i] = s->terms[i - 1];
+    s->terms[at] = term;
 }
 
 /* A coefficient is never INT64_MIN, so that it can be negated. */
@@ -255,9 +283,7 @@ void sum_add_term(AffSum *s, const Aff *product, int64_t coef)
         s->bad = true;
         return;
     }
-    memmove(&s->terms[at + 1], &s->terms[at], sizeof s->terms[0] * (size_t)(s->n - at));
-    s->terms[at] = (AffTerm){product, coef};
-    s->n++;
+    sum_insert(s, at, (AffTerm){product, coef});
 }
 
 /* Adds factor * a where a is a term or a constant. */
@@ -284,10 +310,30 @@ void sum_add(AffSum *s, const Aff *a, int64_t factor)
     sum_add_one(s, a, factor);
 }
 
+static AffTerm term_of(const Aff *a)
+{
+    return a->kind == AFF_MUL && a->b->kind == AFF_CONST ? (AffTerm){a->a, a->b->value} : (AffTerm){a, 1};
+}
+
+/* The terms of a sum are in order already, the last outermost. */
 void sum_of(AffSum *s, const Aff *a)
 {
+    int last = 0;
     sum_clear(s);
-    sum_add(s, a, 1);
+    if (a->kind != AFF_ADD) {
+        sum_add_one(s, a, 1);
+        return;
+    }
+    if (a->b->kind == AFF_CONST) {
+        s->constant = a->b->value;
+        a = a->a;
+    }
+    for (const Aff *p = a; p->kind == AFF_ADD; p = p->a)
+        last++;
+    s->n = last + 1;
+    for (; last > 0; a = a->a)
+        s->terms[last--] = term_of(a->b);
+    s->terms[0] = term_of(a);
 }
 
 void sum_difference(AffSum *s, const Aff *a, const Aff *b)
@@ -474,7 +520,7 @@ bool aff_uses_place(const Aff *a)
 
 const Aff *aff_element(AffCtx *ctx, const AffSym *table, const Aff *const *coords, int n)
 {
-    const Aff *a = intern(ctx, (Aff){.kind = AFF_SYM, .sym = table});
+    const Aff *a = node_of(ctx, table);
     for (int i = 0; i < n; i++)
         a = aff_node(ctx, AFF_AT, a, coords[i]);
     return a;

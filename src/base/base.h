@@ -130,6 +130,12 @@ static inline bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* Most texts that are compared are told apart by their first letters. */
+static inline bool text_equal(const char *a, const char *b)
+{
+    return *a == *b && strcmp(a, b) == 0;
+}
+
 bool text_equal_nocase(const char *a, const char *b);
 /* Whether a text, which may be NULL, is one of a list. */
 bool text_among(const char *const *list, int n, const char *text);

@@ -22,7 +22,7 @@ typedef struct Live {
 static bool *place_used(const Live *l, const char *name, Space space)
 {
     for (int i = 0; i < l->c->tensors.len; i++)
-        if (strcmp(l->c->tensors.data[i]->name, name) == 0)
+        if (text_equal(l->c->tensors.data[i]->name, name))
             return &l->used[i * NEAR_SPACES + (space == SPACE_REGISTER)];
     return NULL;
 }

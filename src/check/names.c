@@ -6,7 +6,7 @@
 Named *names_find(const Checker *c, const char *name)
 {
     for (int i = 0; i < c->tensors.len; i++)
-        if (strcmp(c->tensors.data[i]->name, name) == 0)
+        if (text_equal(c->tensors.data[i]->name, name))
             return c->tensors.data[i];
     return NULL;
 }

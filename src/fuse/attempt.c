@@ -79,7 +79,7 @@ static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)
 static Answer *find_answer(FuseAsked *asked, const char *key)
 {
     for (int i = 0; i < asked->answers.len; i++)
-        if (strcmp(asked->answers.data[i].key, key) == 0)
+        if (text_equal(asked->answers.data[i].key, key))
             return &asked->answers.data[i];
     return NULL;
 }

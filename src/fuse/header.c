@@ -69,7 +69,7 @@ static bool uses_name(const Header *h, const char *name)
 static const Stmt *find_decl(const Header *h, const char *name)
 {
     for (int i = 0; i < h->decls.len; i++)
-        if (strcmp(h->decls.data[i]->name, name) == 0)
+        if (text_equal(h->decls.data[i]->name, name))
             return h->decls.data[i];
     return NULL;
 }

@@ -41,7 +41,7 @@ static Expr *name_expr(Writer *w, const char *name)
 static Held *find_name(Writer *w, const char *name)
 {
     for (int i = 0; i < w->names.len; i++)
-        if (strcmp(w->names.data[i].name, name) == 0)
+        if (text_equal(w->names.data[i].name, name))
             return &w->names.data[i];
     return NULL;
 }

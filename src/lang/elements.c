@@ -46,7 +46,7 @@ typedef struct Speller {
 static Tile *find_tile(Speller *s, const char *name)
 {
     for (int i = 0; i < s->tiles.len; i++)
-        if (strcmp(s->tiles.data[i].name, name) == 0)
+        if (text_equal(s->tiles.data[i].name, name))
             return &s->tiles.data[i];
     return NULL;
 }

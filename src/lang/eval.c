@@ -86,7 +86,7 @@ const EvalName *eval_find(const EvalEnv *env, const char *name)
     unsigned hash = hash_of(name);
 
     for (int i = env->n_heads ? *head_of(env, hash) : -1; i >= 0; i = env->names.data[i].below)
-        if (env->names.data[i].hash == hash && strcmp(env->names.data[i].name, name) == 0)
+        if (env->names.data[i].hash == hash && text_equal(env->names.data[i].name, name))
             return &env->names.data[i];
     return NULL;
 }

@@ -274,7 +274,7 @@ static void make_entry(Sider *s, const char *dim)
 static SidedTile *find_tile(const Sider *s, const char *name)
 {
     for (int i = 0; name && i < s->tiles.len; i++)
-        if (strcmp(s->tiles.data[i].name, name) == 0)
+        if (text_equal(s->tiles.data[i].name, name))
             return &s->tiles.data[i];
     return NULL;
 }

@@ -173,7 +173,7 @@ static bool exprs_equal(Expr *const *a, int n_a, Expr *const *b, int n_b)
 
 bool expr_is_name(const Expr *e, const char *name)
 {
-    return e && name && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
+    return e && name && e->kind == EXPR_NAME && text_equal(e->name, name);
 }
 
 bool expr_is_one(const Expr *e)

@@ -24,7 +24,7 @@ void lo_fail(Lower *lo, DiagCode code, Span span, const char *fmt, ...)
 Local *lo_local(Lower *lo, const char *name)
 {
     for (int i = 0; i < lo->locals.len; i++)
-        if (strcmp(lo->locals.data[i].name, name) == 0) return &lo->locals.data[i];
+        if (text_equal(lo->locals.data[i].name, name)) return &lo->locals.data[i];
     return NULL;
 }
 

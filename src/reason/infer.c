@@ -15,7 +15,7 @@
 static Tile *find_tile(Plan *plan, const char *name)
 {
     for (int i = 0; i < plan->tiles.len; i++)
-        if (plan->tiles.data[i].name[0] == name[0] && strcmp(plan->tiles.data[i].name, name) == 0)
+        if (text_equal(plan->tiles.data[i].name, name))
             return &plan->tiles.data[i];
     return NULL;
 }
@@ -110,7 +110,7 @@ static void settle_tile(Plan *plan, const Stmt *s, const char *name, const Exten
 Extent *plan_in_grid(const Plan *plan, const char *dim)
 {
     for (int i = 0; i < plan->grid.len; i++)
-        if (strcmp(plan->grid.data[i]->dim_name, dim) == 0)
+        if (text_equal(plan->grid.data[i]->dim_name, dim))
             return plan->grid.data[i];
     return NULL;
 }

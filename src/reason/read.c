@@ -715,7 +715,7 @@ static int contracted_step(const Plan *plan)
 const PlanTensor *plan_tensor(const Plan *plan, const char *name)
 {
     for (int i = 0; i < plan->tensors.len; i++)
-        if (strcmp(plan->tensors.data[i].name, name) == 0)
+        if (text_equal(plan->tensors.data[i].name, name))
             return &plan->tensors.data[i];
     return NULL;
 }

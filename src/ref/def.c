@@ -350,7 +350,7 @@ DType def_operand_type(const Def *def, const DefOp *gemm, int operand)
 const DefDimSym *def_dim(const Def *def, const char *name)
 {
     for (int i = 0; i < def->dims.len; i++)
-        if (strcmp(def->dims.data[i].name, name) == 0)
+        if (text_equal(def->dims.data[i].name, name))
             return &def->dims.data[i];
     return NULL;
 }
@@ -374,7 +374,7 @@ const DefParam *def_param(const Def *def, const char *name)
 DefValue *def_input(const Def *def, const char *name)
 {
     for (int i = 0; i < def->inputs.len; i++)
-        if (strcmp(def->inputs.data[i]->name, name) == 0)
+        if (text_equal(def->inputs.data[i]->name, name))
             return def->inputs.data[i];
     return NULL;
 }

@@ -20,7 +20,7 @@ const char *res_kind_text(const Name *name)
 Name *res_find(const Resolver *r, const char *name)
 {
     for (int i = 0; i < r->names.len; i++)
-        if (strcmp(r->names.data[i]->name, name) == 0)
+        if (text_equal(r->names.data[i]->name, name))
             return r->names.data[i];
     return NULL;
 }

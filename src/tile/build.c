@@ -103,7 +103,7 @@ const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *con
 TileTensor *tile_tensor(const TileProgram *program, const char *name)
 {
     for (int i = 0; i < program->tensors.len; i++)
-        if (strcmp(program->tensors.data[i]->name, name) == 0)
+        if (text_equal(program->tensors.data[i]->name, name))
             return program->tensors.data[i];
     return NULL;
 }

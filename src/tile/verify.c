@@ -198,7 +198,7 @@ static bool know(Verifier *v, const TileOp *op, const AffSym *sym)
     if (!sym || !sym->name)
         return verify_fail(v, TW0757, op, "a symbol without a name");
     for (int i = 0; i < v->symbols.len; i++)
-        if (strcmp(v->symbols.data[i]->name, sym->name) == 0)
+        if (text_equal(v->symbols.data[i]->name, sym->name))
             return verify_fail(v, TW0757, op, "'%s' is the name of something else here", sym->name);
     v->symbol_known[sym->id] = true;
     vec_push(v->arena, &v->symbols, sym);

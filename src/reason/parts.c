@@ -109,16 +109,18 @@ int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
 {
     static const int numbers[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
     const Sketched s = {arena, syms, sketch, only_sketch(sketch), options};
+    ReasonOptions hasty = *options;
     Rating whole, cut;
     int parts = 1;
 
     if (!s.unit)
         return 1;
-    if (!rate_parts(&s, 1, &whole))
+    hasty.hasty = options->roomy && !options->typical; /* else what fits is weighed against blocks over columns as well, or by all that there is */
+    if (!rate_parts(&(Sketched){arena, syms, sketch, s.unit, &hasty}, 1, &whole))
         return 0;
     if ((!whole.known || whole.turns == 0) && !options->typical && !block_multiplies(&s.unit->body))
         return parts_if_typical(arena, syms, sketch, options);
-    if (!whole.known || whole.blocks > options->target->sms)
+    if (!whole.known || (hasty.hasty && !rate_parts(&s, 1, &whole)) || whole.blocks > options->target->sms)
         return 1;
     double best = whole.cycles * (1 - (options->typical ? GAIN_IF_TYPICAL : GAIN));
     for (size_t i = 0; i < TW_COUNT(numbers) && numbers[i] <= whole.turns; i++)

@@ -252,6 +252,7 @@ typedef struct Ranking {
 } Ranking;
 
 /* reason.c */
+bool plan_understand(Plan *plan); /* reads its sketch, unless that was done; false: it cannot be one */
 /* The best choice for it by the model, its sketch not read yet; NULL: there is none. */
 const Choice *plan_best(Plan *plan);
 Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags);

@@ -17,9 +17,9 @@ static Unit *reason_spread(Plan *plan, ReasonResult *result)
     return unit;
 }
 
-static bool understand(Plan *plan)
+bool plan_understand(Plan *plan)
 {
-    plan->inferred = plan->inferred || (plan_read(plan) && plan_infer(plan));
+    plan->inferred = plan->inferred || (plan->unit && plan_read(plan) && plan_infer(plan));
     return plan->inferred;
 }
 
@@ -41,7 +41,7 @@ static Unit *chosen_unit(Plan *plan, const Choice *choice, ReasonResult *result)
 
 static Unit *reason_unit(Plan *plan, ReasonResult *result)
 {
-    return understand(plan) ? chosen_unit(plan, plan_choose(plan, result), result) : NULL;
+    return plan_understand(plan) ? chosen_unit(plan, plan_choose(plan, result), result) : NULL;
 }
 
 Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags)
@@ -57,7 +57,7 @@ const Choice *plan_best(Plan *plan)
 {
     ReasonResult unused = {0};
 
-    return plan->unit && plan_read(plan) && plan_infer(plan) ? plan_choose(plan, &unused) : NULL;
+    return plan_understand(plan) ? plan_choose(plan, &unused) : NULL;
 }
 
 static bool has_parts(const Block *block)
@@ -106,7 +106,7 @@ static void choose_ranges(Plan *first, ReasonResult *result, RangedPlans *ranged
         next->plan.range = range;
         if (n > 0)
             next->plan.kernel_name = arena_printf(first->arena, "%s_rows%lld", first->unit->name, (long long)range.from);
-        next->choice = understand(&next->plan) ? plan_choose(&next->plan, result) : NULL;
+        next->choice = plan_understand(&next->plan) ? plan_choose(&next->plan, result) : NULL;
         if (last && same_tiles(last->choice, next->choice))
             last->plan.range.to = range.to;
         else
@@ -128,7 +128,7 @@ static bool reason_kernels(Plan *plan, ReasonResult *result)
 {
     RangedPlans ranged = {0};
 
-    if (!understand(plan))
+    if (!plan_understand(plan))
         return false;
     if (!in_ranges(plan))
         return keep_unit(reason_unit(plan, result), plan, result);

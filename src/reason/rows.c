@@ -536,8 +536,16 @@ static bool rows_fit(const RowSearch *s)
     return true;
 }
 
+/* Whether one that fits is enough, and found. */
+static bool is_enough(const RowSearch *s)
+{
+    return s->found && s->plan->options->hasty;
+}
+
 static void try_sizes(RowSearch *s)
 {
+    if (is_enough(s))
+        return;
     for (int i = 0; i < s->plan->extents.len; i++)
         if ((s->now.size[i] = size_for(s, s->plan->extents.data[i])) <= 0)
             return;
@@ -795,7 +803,7 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
         s.part = NULL;
         search(&s, bytes);
     }
-    if (s.found && s.whole)
+    if (s.found && s.whole && !is_enough(&s))
         choose_third(&s, bytes);
     result->considered += s.considered;
     if (!s.found)

@@ -20,6 +20,15 @@ static bool sizes_known(const Plan *plan)
     return true;
 }
 
+/* Before choices are looked for. */
+static bool knows_sizes(Plan *plan)
+{
+    if (!plan_understand(plan))
+        return false;
+    plan_settle_launch(plan);
+    return sizes_known(plan);
+}
+
 /* Costs of all kernels by the model, and how many there are; known: of such alone whose lengths are. False: one cannot be. */
 static bool add_costs(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, bool known, double *cost, int *kernels)
 {
@@ -33,8 +42,8 @@ static bool add_costs(Arena *arena, Syms *syms, const Program *sketch, const Rea
         if (unit->kind != UNIT_KERNEL)
             continue;
         Plan plan = plan_for(arena, syms, sketch, unit_inlined(arena, unit, quiet), options, quiet);
-        const Choice *choice = plan_best(&plan);
-        if (!choice || (known && !sizes_known(&plan)))
+        const Choice *choice = !known || knows_sizes(&plan) ? plan_best(&plan) : NULL;
+        if (!choice)
             return false;
         *cost += choice->cost;
         ++*kernels;

@@ -254,12 +254,28 @@ static void json_char(Str *s, unsigned char c)
         str_addc(s, (char)c);
 }
 
+/* How many letters are what they are in JSON, too. */
+static size_t plain_length(const char *text)
+{
+    size_t n = 0;
+
+    while (text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\')
+        n++;
+    return n;
+}
+
 void str_json(Str *s, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
 
     str_addc(s, '"');
     while (*at) {
+        size_t plain = plain_length((const char *)at);
+
+        str_addn(s, (const char *)at, plain);
+        at += plain;
+        if (!*at)
+            break;
         int length = utf8_length((const char *)at);
 
         if (length == 1)

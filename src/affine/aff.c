@@ -82,6 +82,11 @@ static unsigned node_kinds(const Aff *a)
     return a ? ((const AffNode *)a)->kinds : 0;
 }
 
+static uint64_t node_symbols(const Aff *a)
+{
+    return a ? ((const AffNode *)a)->symbols : 0;
+}
+
 static const Aff *intern(AffCtx *ctx, const Aff *key)
 {
     int size = 1 + node_size(key->a) + node_size(key->b);
@@ -98,6 +103,7 @@ static const Aff *intern(AffCtx *ctx, const Aff *key)
     node->aff.id = ctx->count++;
     node->size = size;
     node->kinds = (key->sym ? 1u << key->sym->kind : 0) | node_kinds(key->a) | node_kinds(key->b);
+    node->symbols = (key->sym ? UINT64_C(1) << key->sym->id % 64 : 0) | node_symbols(key->a) | node_symbols(key->b);
     aff_node_bounds(node);
     *slot = (Slot){node, hash};
     return &node->aff;
@@ -506,6 +512,11 @@ bool aff_is_condition(const Aff *a)
 bool aff_uses(const Aff *a, const AffSym *sym)
 {
     return a && (a->sym == sym || aff_uses(a->a, sym) || aff_uses(a->b, sym));
+}
+
+bool aff_apart(const Aff *a, const Aff *b)
+{
+    return (node_symbols(a) & node_symbols(b)) == 0;
 }
 
 bool aff_uses_kind(const Aff *a, AffSymKind kind)

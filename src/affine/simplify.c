@@ -513,7 +513,7 @@ static bool implies(const Aff *p, const Aff *q)
     int64_t lo, hi;
     if (contains(q, AFF_OR, p) || contains(p, AFF_AND, q))
         return true;
-    if ((p->kind != AFF_LE && p->kind != AFF_EQ) || q->kind != AFF_LE)
+    if ((p->kind != AFF_LE && p->kind != AFF_EQ) || q->kind != AFF_LE || aff_apart(p, q))
         return false;
     sum_difference(&s, q->a, p->a); /* q's sum is at most p's, which is at most 0 */
     sum_bounds(&s, &lo, &hi);
@@ -539,7 +539,7 @@ static bool opposed(const Aff *p, const Aff *q, bool both)
     int64_t lo, hi;
     if ((p->kind == AFF_NOT && p->a == q) || (q->kind == AFF_NOT && q->a == p))
         return true;
-    if (p->kind != AFF_LE || q->kind != AFF_LE)
+    if (p->kind != AFF_LE || q->kind != AFF_LE || aff_apart(p, q))
         return false;
     sum_of(&s, p->a);
     sum_add(&s, q->a, 1);

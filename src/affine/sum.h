@@ -28,6 +28,7 @@ typedef struct AffNode {
     Aff aff; /* first, so that an Aff pointer is a node pointer */
     int size;
     unsigned kinds; /* of symbols in it: 1 << AffSymKind */
+    uint64_t symbols; /* in it: a bit for each, which others may have as well */
     bool bounded;   /* lo and hi are known */
     int64_t lo, hi;
 } AffNode;
@@ -87,6 +88,8 @@ void sum_add_constant(AffSum *s, int64_t constant);
 void sum_add(AffSum *s, const Aff *a, int64_t factor); /* s += factor * a */
 void sum_difference(AffSum *s, const Aff *a, const Aff *b);
 const Aff *sum_build(AffCtx *ctx, AffSum *s);
+/* Whether no symbol is in both: what is known of one says nothing of the other. */
+bool aff_apart(const Aff *a, const Aff *b);
 /* The factors of a product, ascending; their number. */
 int aff_factors(const Aff *product, const Aff *factors[AFF_MAX_DEGREE]);
 

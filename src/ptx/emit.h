@@ -26,6 +26,12 @@ typedef struct Texts {       /* storage of texts that were closed, for those tha
     VEC(Str) spare;
 } Texts;
 
+typedef struct Edge {        /* global.c: a tile's corner and extent along a dimension, */
+    const Aff *corner, *dim;
+    int extent;
+    bool before, behind;     /* and whether elements of it may lie there */
+} Edge;
+
 typedef struct Later Later; /* later.c */
 typedef struct Walk Walk;   /* element.c: an operation whose values are made one by one */
 
@@ -145,6 +151,7 @@ typedef struct Emitter {
     const Ahead *ahead;         /* and what it reads turns ahead, */
     int side;                   /* and which of its iterations that stand side by side is emitted */
     VEC(const TileOp *) beside; /* gathers of the block whose elements came with those of one before (beside.c) */
+    Edge edges[2];              /* that were asked for last: of rows, of columns */
     LaneSyms lanes;
     VEC(Residue) residues;      /* some of them of scopes that are closed */
     int floor;                  /* no text goes to scopes further out */

@@ -108,18 +108,29 @@ const Aff *gl_corner_inside(Emitter *e, const TileOp *op)
     return inside;
 }
 
+static const Edge *edge_of(Emitter *e, const TileOp *op, int d, int extent)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *corner = op->coords[d], *dim = op->tensor->dims[d];
+    Edge *edge = &e->edges[d == op->col_dim];
+    if (edge->corner == corner && edge->dim == dim && edge->extent == extent) return edge;
+    *edge = (Edge){corner, dim, extent, .before = !aff_always(aff, aff_le(aff, aff_const(aff, 0), corner)),
+                   .behind = !aff_always(aff, aff_le(aff, aff_offset(aff, corner, extent), dim))};
+    return edge;
+}
+
 /* lower <= 0 and upper: for a lane's element at offset x (x >= 0) from the
  * corner, corner + x >= 0 and corner + x < dim. */
 const Aff *gl_offset_inside(Emitter *e, const TileOp *op, int d, const Aff *x, int extent)
 {
     AffCtx *aff = e->program->aff;
     if (d < 0) return aff_const(aff, 1);
-    const Aff *corner = op->coords[d], *dim = op->tensor->dims[d];
-    const Aff *low = aff_le(aff, aff_const(aff, 0), corner);
-    const Aff *all = aff_le(aff, aff_offset(aff, corner, extent), dim);
+    const Edge *edge = edge_of(e, op, d, extent);
     const Aff *inside = aff_const(aff, 1);
-    if (!aff_always(aff, low)) inside = aff_le(aff, aff_const(aff, 0), aff_add(aff, corner, x));
-    if (!aff_always(aff, all)) inside = aff_and(aff, inside, aff_lt(aff, aff_add(aff, corner, x), dim));
+    if (!edge->before && !edge->behind) return inside;
+    const Aff *at = aff_add(aff, edge->corner, x);
+    if (edge->before) inside = aff_le(aff, aff_const(aff, 0), at);
+    if (edge->behind) inside = aff_and(aff, inside, aff_lt(aff, at, edge->dim));
     return inside;
 }
 

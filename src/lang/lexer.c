@@ -27,25 +27,37 @@ bool token_ends_line(TokenKind kind)
 
 /* ---- words ------------------------------------------------------------------ */
 
+enum { LETTERS = 'z' - 'a' + 1, ALIKE = 7 };
+
+/* By their first letters; most names are none of them. */
+static const struct { const char *text; Word word; } WORDS[LETTERS][ALIKE] = {
+    ['a' - 'a'] = {{"and", WORD_AND}, {"accumulate", WORD_ACCUMULATE}, {"as", WORD_AS}},
+    ['b' - 'a'] = {{"by", WORD_BY}},
+    ['c' - 'a'] = {{"coordinate", WORD_COORDINATE}, {"coordinates", WORD_COORDINATE}, {"coor", WORD_COORDINATE},
+                   {"coord", WORD_COORDINATE}, {"coords", WORD_COORDINATE}},
+    ['d' - 'a'] = {{"div", WORD_DIV}},
+    ['e' - 'a'] = {{"else", WORD_ELSE}, {"empty", WORD_EMPTY}, {"end", WORD_END}, {"endif", WORD_END}, {"endfor", WORD_END},
+                   {"elif", WORD_ELIF}, {"elseif", WORD_ELIF}},
+    ['f' - 'a'] = {{"from", WORD_FROM}},
+    ['g' - 'a'] = {{"get", WORD_GET}},
+    ['i' - 'a'] = {{"in", WORD_IN}, {"into", WORD_INTO}, {"inf", WORD_INF}, {"infinity", WORD_INF}},
+    ['k' - 'a'] = {{"kernel", WORD_KERNEL}},
+    ['m' - 'a'] = {{"mod", WORD_MOD}, {"memory", WORD_MEMORY}},
+    ['n' - 'a'] = {{"not", WORD_NOT}, {"new", WORD_NEW}},
+    ['o' - 'a'] = {{"or", WORD_OR}, {"over", WORD_OVER}, {"offset", WORD_OFFSET}, {"operator", WORD_OPERATOR}},
+    ['r' - 'a'] = {{"rows", WORD_ROWS}},
+    ['s' - 'a'] = {{"step", WORD_STEP}, {"stage", WORD_STAGE}},
+    ['t' - 'a'] = {{"to", WORD_TO}},
+    ['w' - 'a'] = {{"where", WORD_WHERE}, {"with", WORD_WITH}},
+};
+
 Word lex_word(const char *text, size_t len)
 {
-    static const struct { const char *text; Word word; } words[] = {
-        {"and", WORD_AND}, {"or", WORD_OR}, {"not", WORD_NOT}, {"div", WORD_DIV}, {"mod", WORD_MOD},
-        {"where", WORD_WHERE}, {"else", WORD_ELSE}, {"get", WORD_GET}, {"accumulate", WORD_ACCUMULATE},
-        {"inf", WORD_INF}, {"infinity", WORD_INF},
-        {"new", WORD_NEW}, {"in", WORD_IN}, {"into", WORD_INTO}, {"over", WORD_OVER}, {"from", WORD_FROM},
-        {"to", WORD_TO}, {"with", WORD_WITH}, {"as", WORD_AS}, {"by", WORD_BY}, {"step", WORD_STEP},
-        {"offset", WORD_OFFSET}, {"coordinate", WORD_COORDINATE}, {"coordinates", WORD_COORDINATE},
-        {"coor", WORD_COORDINATE}, {"coord", WORD_COORDINATE}, {"coords", WORD_COORDINATE},
-        {"stage", WORD_STAGE}, {"empty", WORD_EMPTY}, {"rows", WORD_ROWS}, {"memory", WORD_MEMORY},
-        {"operator", WORD_OPERATOR}, {"kernel", WORD_KERNEL}, {"end", WORD_END},
-        {"endif", WORD_END}, {"endfor", WORD_END},
-        {"elif", WORD_ELIF}, {"elseif", WORD_ELIF},
-    };
+    int letter = (text[0] | 0x20) - 'a';
 
-    for (size_t i = 0; i < TW_COUNT(words); i++)
-        if ((text[0] | 0x20) == words[i].text[0] && text_is(text, len, words[i].text))
-            return words[i].word;
+    for (int i = 0; letter >= 0 && letter < LETTERS && i < ALIKE && WORDS[letter][i].text; i++)
+        if (text_is(text, len, WORDS[letter][i].text))
+            return WORDS[letter][i].word;
     return WORD_NONE;
 }
 
@@ -200,8 +212,10 @@ static int skip_unknown(const Source *source, int pos)
 
 static void sign_token(Lexer *lexer, Token *token)
 {
+    char first = byte_at(lexer->source, token->start);
+
     for (size_t i = 0; i < TW_COUNT(signs); i++)
-        if (text_at(lexer->source, token->start, signs[i].text)) {
+        if (signs[i].text[0] == first && text_at(lexer->source, token->start, signs[i].text)) {
             token->kind = signs[i].kind;
             token->word = signs[i].word;
             token->end = token->start + (int)strlen(signs[i].text);

@@ -73,7 +73,7 @@ static void read_forced(Search *s)
         s->now.blocks_forced = value;
     if (forced_number(s->plan, "spare", 0, SCHED_SPARE_MOST, &value))
         s->now.spare = value;
-    if (plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, SCHED_KEPT_MOST, &value)) /* else it is without effect */
+    if (plan_is_set(s->plan, "kept") && plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, SCHED_KEPT_MOST, &value)) /* else it is without effect */
         s->now.kept = value;
     if (s->now.kept > 0 && forced_number(s->plan, "cluster", 0, SCHED_CLUSTER_MOST, &value))
         s->now.cluster = value;

@@ -81,6 +81,7 @@ typedef struct Modeler {
     Choice *c;
     const Target *t;
     int warps_m;
+    bool prepares;      /* a warpgroup of its own makes operands */
     Work *work;         /* of the region being walked */
     const Extent *loop; /* over which it is in one; NULL: it is in none */
     double most;        /* registers of tiles where most are live, */
@@ -264,7 +265,7 @@ static double live_registers(const Modeler *m, const Tile *tile, int bytes)
 
     if (m->c->groups && tile->addend)
         return 0;
-    if (!plan_prepares(m->plan, m->c))
+    if (!m->prepares)
         return n;
     return tile->prepared ? 0 : tile->row->kind == EXT_ONE && n > SOON ? SOON : n;
 }
@@ -365,7 +366,7 @@ static int all_copies(const Modeler *m)
 {
     const Steps *steps = &m->plan->steps;
 
-    return target_copies(copies_in(steps, false), plan_prepares(m->plan, m->c) ? 0 : own_copies_in(steps, false));
+    return target_copies(copies_in(steps, false), m->prepares ? 0 : own_copies_in(steps, false));
 }
 
 static bool is_late(const Step *step)
@@ -967,7 +968,7 @@ static void count_all_registers(Modeler *m)
 
     count_registers(m);
     c->registers = (int)(m->most + m->fragments + held_registers(m) + kept_operands(m) + ADDRESS_REGS) + m->scratch;
-    if (plan_prepares(m->plan, c)) /* nothing is prepared outside of loops, nor read ahead there */
+    if (m->prepares) /* nothing is prepared outside of loops, nor read ahead there */
         c->registers = ADDRESS_REGS + (int)fmax(m->most + m->scratch, m->looped + operand_registers(m, &m->plan->steps));
     else if (c->groups)
         c->registers += (int)operand_registers(m, &m->plan->steps);
@@ -1022,9 +1023,9 @@ static bool registers_fit(Modeler *m)
                "copies have %d", c->registers, m->most, c->groups, share);
         return false;
     }
-    if (plan_prepares(m->plan, c) && !plain_fits(m))
+    if (m->prepares && !plain_fits(m))
         return false;
-    if (m->plan->options->roomy && plan_prepares(m->plan, c) && c->groups < 2 && m->work->exps + m->main.exps > 0) {
+    if (m->plan->options->roomy && m->prepares && c->groups < 2 && m->work->exps + m->main.exps > 0) {
         misfit(m, MISFIT_SHARE, "has one warpgroup that multiplies beside two that do not");
         return false;
     }
@@ -1050,6 +1051,7 @@ void plan_rate(Plan *plan, Choice *c)
 
     c->misfit = FITS;
     c->groups = plan_groups(plan, c);
+    m.prepares = plan_prepares(plan, c);
     if (!fragments_fit(&m))
         return;
     count_shared(&m);

@@ -33,7 +33,8 @@ static Unit *chosen_unit(Plan *plan, const Choice *choice, ReasonResult *result)
     Unit *unit = plan_write(plan, choice, &added);
     if (plan->failed)
         return NULL;
-    plan_explain(plan, choice, &added, result);
+    if (!plan->options->hasty)
+        plan_explain(plan, choice, &added, result);
     result->predicted_cycles = choice->turn;
     result->limiter = choice->limiter;
     return unit;

@@ -694,6 +694,9 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     try ../tests/gen/bias_where_asked_for --set addbias=0 --target $target --bind M=70 --bind N=80 --bind K=40
     try ../tests/gen/residual_in_the_last_turn --target $target --bind M=70 --bind N=80 --bind K=100
     try ../tests/gen/two_tiles_a_turn --target $target --bind B=1 --bind H=2 --bind Hk=1 --bind L=70 --bind S=230 --data growing
+    try ../tests/gen/keys_of_either_tensor --target $target --bind B=1 --bind H=2 --bind L=70 --bind S=100 # what both branches copy
+    try ../tests/gen/guarded_in_one_branch --target $target --bind M=130 --bind N=80 --bind K=150
+    try ../tests/gen/stages_of_both_branches --target $target --bind M=130 --bind N=80 --bind K=150
 done
 
 # The drawn ones: awk's generator differs between implementations, this does not.

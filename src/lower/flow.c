@@ -405,6 +405,14 @@ static bool holds_in_all_turns(Lower *lo, const Aff *cond)
     return false;
 }
 
+/* What the stages of tiles hold, by the places of their names; of names that come later, nothing. */
+static const Staged **stages_now(Lower *lo)
+{
+    const Staged **now = arena_array(lo->arena, const Staged *, lo->locals.len);
+    for (int i = 0; i < lo->locals.len; i++) now[i] = lo->locals.data[i].shared;
+    return now;
+}
+
 /* At the end of an arm: what it left in stages. What branches within it left is known to be no more than that. */
 static void keep_arm(Lower *lo, const Saved *saved, int from, Arm arm)
 {
@@ -443,6 +451,8 @@ void lo_if(Lower *lo, const Stmt *s)
     TileOp *op = region_op(lo, TILE_IF, &unique, false, 2);
     op->cond = cond;
     bool *dropped = arena_array(lo->arena, bool, unique.len);
+    const Staged **before = stages_now(lo), **ends[2];
+    int known_before = lo->locals.len, known_in[2];
     for (int r = 0; r < 2; r++) {
         int first = lo->steps.len;
         int kept = lo->kept.len;
@@ -454,9 +464,15 @@ void lo_if(Lower *lo, const Stmt *s)
         for (int i = 0; i < moved.len; i++)
             lo_unit_arm(lo, unique.data[moved.data[i].factor], moved.data[i].before, first);
         yield_names(lo, op, &unique, dropped, s->span);
+        ends[r] = stages_now(lo);
+        known_in[r] = lo->locals.len;
         leave(lo, &saved);
     }
     take_results(lo, op, &unique, dropped);
+    for (int i = 0; i < known_in[0] && i < known_in[1]; i++) {
+        const Staged *both_ends[] = {ends[0][i], ends[1][i]};
+        lo_join_arms(lo, op, lo->locals.data[i].name, i < known_before ? before[i] : NULL, both_ends);
+    }
     lo_unit_close(lo, moved.first_step);
     for (int i = 0; i < op->n_results; i++) lo_unit_branch(lo, op, i, moved.first_step, s->span);
     for (int i = 0; i < moved.len; i++)

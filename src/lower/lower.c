@@ -544,7 +544,7 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo->locals.len = 0;
     lo->lineage.len = 0;
     lo->steps.len = 0;
-    lo->kept.len = lo->arms.len = 0;
+    lo->kept.len = lo->arms.len = lo->joined.len = 0;
     lo->stage_copies.len = lo->stages_read.len = 0;
     lo->views.len = 0;
     lo->reads.len = 0;
@@ -554,6 +554,7 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo_block(lo, &unit->body);
     lo_stages_finish(lo);
     rw_remove_dead(lo->kernel->body); /* copies that were read as plain loads, above all */
+    lo_joined_finish(lo);
     force_numbers(lo);
     settle_warps(lo->kernel);
     if (lo->kernel->warps % lo->kernel->warps_n != 0)

@@ -59,7 +59,7 @@ void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, 
 {
     Local *local = lo_local_make(lo, name);
     Staged *staged = arena_new_of(lo->arena, Staged);
-    *staged = (Staged){stage, v, version, lo->rw.loc, local->shared};
+    *staged = (Staged){.stage = stage, .value = v, .version = version, .loc = lo->rw.loc, .next = local->shared};
     local->shared = staged;
 }
 
@@ -88,6 +88,12 @@ static bool is_read(const Lower *lo, Span loc)
 static void mark_read(Lower *lo, Span loc)
 {
     if (!is_read(lo, loc)) vec_push(lo->arena, &lo->stages_read, loc.start);
+}
+
+static void mark_staged(Lower *lo, const Staged *s)
+{
+    mark_read(lo, s->loc);
+    for (int i = 0; i < 2 && s->arms[0]; i++) mark_staged(lo, s->arms[i]);
 }
 
 void lo_stages_finish(Lower *lo)
@@ -350,7 +356,7 @@ const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span
     const Local *local = lo_local(lo, name);
     for (const Staged *s = local ? local->shared : NULL; s; s = s->next) {
         if (s->stage == stage) {
-            mark_read(lo, s->loc);
+            mark_staged(lo, s);
             return s;
         }
         if (are_distinct(lo, s->stage, stage)) continue;
@@ -360,6 +366,107 @@ const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span
     }
     const Staged *kept = kept_here(lo, name, stage);
     return kept ? kept : read_ahead(lo, name, stage, span);
+}
+
+/* ---- copies of both branches --------------------------------------------------------------------- */
+
+/* The copy that a read of the stage finds at the end of an arm, if the arm made it; NULL: it did not. */
+static const Staged *left_in(Lower *lo, const Staged *end, const Staged *before, const Aff *stage)
+{
+    for (const Staged *s = end; s && s != before; s = s->next) {
+        if (s->stage == stage) return s;
+        if (!are_distinct(lo, s->stage, stage)) return NULL;
+    }
+    return NULL;
+}
+
+static Axis axis_of_both(Axis a, Axis b)
+{
+    bool same = a.dim && b.dim && strcmp(a.dim, b.dim) == 0;
+    return (Axis){same ? a.dim : NULL, a.start == b.start ? a.start : NULL};
+}
+
+static void join_lineage(Lower *lo, const TileValue *v, const Staged *const *arms)
+{
+    for (int k = 0; k < 2; k++)
+        lo_lineage(lo, v)->axis[k] = axis_of_both(lo_lineage(lo, arms[0]->value)->axis[k], lo_lineage(lo, arms[1]->value)->axis[k]);
+}
+
+/* Two loads of one place are one, where either condition holds. */
+static TileValue *loaded_alike(Lower *lo, const TileOp *branch, const Staged *const *arms)
+{
+    AffCtx *aff = lo->program->aff;
+    const TileOp *a = arms[0]->value->def, *b = arms[1]->value->def;
+    if (!a || !b || a->kind != TILE_LOAD || b->kind != TILE_LOAD || a->tensor != b->tensor || a->row_dim != b->row_dim || a->col_dim != b->col_dim)
+        return NULL;
+    for (int d = 0; d < a->tensor->rank; d++)
+        if (a->coords[d] != b->coords[d] || aff_uses_kind(a->coords[d], AFF_SCALAR)) return NULL; /* it may be known there alone */
+    const Aff *all = aff_const(aff, 1), *of[] = {a->where ? a->where : all, b->where ? b->where : all};
+    const Aff *where = aff_or(aff, aff_and(aff, branch->cond, of[0]), aff_and(aff, aff_not(aff, branch->cond), of[1]));
+    if ((a->where && aff_uses_kind(a->where, AFF_SCALAR)) || (b->where && aff_uses_kind(b->where, AFF_SCALAR))) return NULL;
+    if (of[0] == of[1]) where = of[0];
+    else if (of[0] == all) where = aff_or(aff, branch->cond, of[1]);
+    else if (of[1] == all) where = aff_or(aff, aff_not(aff, branch->cond), of[0]);
+    TileOp *load = tile_op_new(lo->program, lo->kernel, TILE_LOAD, 0, NULL, 1, &a->results[0]->type);
+    load->tensor = a->tensor;
+    load->row_dim = a->row_dim;
+    load->col_dim = a->col_dim;
+    load->coords = a->coords;
+    load->where = where == all ? NULL : where;
+    load->loc = a->loc;
+    tile_insert(lo->program, lo->rw.block, lo->rw.at++, load);
+    return load->results[0];
+}
+
+/* The arm's tile as one of its results, in registers. */
+static void yield_arm(Lower *lo, TileBlock *arm, TileValue *v)
+{
+    TileType type = v->type;
+    type.space = SPACE_REGISTER;
+    TileOp *move = tile_op_new(lo->program, lo->kernel, TILE_MOVE, 1, &v, 1, &type);
+    move->loc = v->def->loc;
+    tile_insert(lo->program, arm, arm->ops.len - 1, move);
+    rw_yield(lo->program, arm, move->results[0]);
+}
+
+/* Through registers, since a name stands for one tile, whichever of the copies was made. */
+static TileValue *moved_of_either(Lower *lo, TileOp *branch, const Staged *const *arms)
+{
+    TileType type = arms[0]->value->type, shared = type;
+    type.space = SPACE_REGISTER;
+    for (int i = 0; i < 2; i++) yield_arm(lo, branch->regions[i], arms[i]->value);
+    TileValue *result = rw_result(lo->program, lo->kernel, branch, type);
+    vec_push(lo->arena, &lo->joined, (Joined){branch, result});
+    return rw_insert(&lo->rw, TILE_MOVE, 1, &result, 1, &shared)->results[0];
+}
+
+static bool same_type(const TileType *a, const TileType *b)
+{
+    return a->dtype == b->dtype && a->rows == b->rows && a->cols == b->cols;
+}
+
+void lo_join_arms(Lower *lo, TileOp *branch, const char *name, const Staged *before, const Staged *const *ends)
+{
+    for (const Staged *s = ends[0]; s && s != before; s = s->next) {
+        const Staged *arms[] = {left_in(lo, ends[0], before, s->stage), left_in(lo, ends[1], before, s->stage)};
+        if (arms[0] != s || !arms[1] || !same_type(&arms[0]->value->type, &arms[1]->value->type)) continue;
+        TileValue *v = loaded_alike(lo, branch, arms);
+        if (!v) v = moved_of_either(lo, branch, arms);
+        v->name = name;
+        join_lineage(lo, v, arms);
+        lo_set_shared(lo, name, s->stage, v, ++lo->versions);
+        Staged *both = arena_new_of(lo->arena, Staged);
+        *both = *lo_local(lo, name)->shared;
+        both->loc = arms[0]->loc;
+        both->arms[0] = arms[0];
+        both->arms[1] = arms[1];
+        lo_local(lo, name)->shared = both;
+    }
+}
+
+void lo_joined_finish(Lower *lo)
+{
+    for (int i = lo->joined.len - 1; i >= 0; i--) rw_drop_unused(lo->kernel->body, lo->joined.data[i].branch, lo->joined.data[i].result);
 }
 
 /* ---- loops ------------------------------------------------------------------------------------- */

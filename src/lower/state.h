@@ -28,6 +28,7 @@ typedef struct Staged {
     TileValue *value;
     int version;
     Span loc;         /* of the statement that put it there */
+    const struct Staged *arms[2]; /* what the branches left there, where both did; NULL: one statement put it there */
     const struct Staged *next;
 } Staged;
 
@@ -57,6 +58,12 @@ typedef struct Arm {
     const Aff *cond;
     bool orelse;
 } Arm;
+
+/* What both branches of an if left in a stage: a result of the if, which goes to shared memory behind it. */
+typedef struct Joined {
+    TileOp *branch;
+    TileValue *result; /* in registers */
+} Joined;
 
 /* A loop round the statement at hand. */
 typedef struct LowerLoop {
@@ -146,6 +153,7 @@ typedef struct Lower {
     VEC(int) stages_read;      /* where the Copies begin that some read gets its stage from, one below it in a loop among them */
     VEC(Kept) kept;            /* newest last, by branches that are over in this turn */
     VEC(Arm) arms;             /* outermost first */
+    VEC(Joined) joined;
     VEC(SoftmaxStep) steps;
     VEC(const Stmt *) views;   /* Allocate in global */
     VEC(const Stmt *) indices; /* Index */
@@ -184,6 +192,11 @@ void lo_enter_loop(Lower *lo, LowerLoop *loop);
 void lo_leave_loop(Lower *lo, const LowerLoop *loop);
 /* At the end of a branch: notes what its copies left in the stages of a tile, by the condition that they were made under. */
 void lo_keep_branch(Lower *lo, const char *name, const Staged *before, const Staged *now, const Arm *arm);
+/* What both arms of an if left in the same stages of a tile is there behind it: `ends` are what the stages held at the ends of
+ * its arms, `before` what they held above it. */
+void lo_join_arms(Lower *lo, TileOp *branch, const char *name, const Staged *before, const Staged *const *ends);
+/* Without results of ifs that nothing reads; where the kernel ends. */
+void lo_joined_finish(Lower *lo);
 /* What of `before` still holds after one of two branches, which ended with `after`. */
 const Staged *lo_staged_after(Lower *lo, const Staged *before, const Staged *after);
 

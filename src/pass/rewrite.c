@@ -162,6 +162,14 @@ TileValue *rw_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, Tile
     return param;
 }
 
+TileValue *rw_result(TileProgram *program, TileKernel *kernel, TileOp *op, TileType type)
+{
+    TileValue *result = tile_value_new(program, kernel, type, NULL);
+    result->def = op;
+    op->results = one_more(program, op->results, op->n_results++, result);
+    return result;
+}
+
 void rw_yield(TileProgram *program, TileBlock *region, TileValue *value)
 {
     TileOp *yield = region->ops.data[region->ops.len - 1];
@@ -182,6 +190,20 @@ void rw_carry_less(TileOp *loop, int i)
     drop(loop->results, &loop->n_results, i);
     drop(body->params.data, &body->params.len, i);
     drop(yield->args, &yield->n_args, i);
+}
+
+void rw_drop_unused(TileBlock *body, TileOp *branch, const TileValue *result)
+{
+    int at = 0;
+    if (tile_used_in(body, 0, body->ops.len, result)) return;
+    while (at < branch->n_results && branch->results[at] != result) at++;
+    if (at == branch->n_results) return;
+    drop(branch->results, &branch->n_results, at);
+    for (int r = 0; r < branch->n_regions; r++) {
+        TileOp *yield = branch->regions[r]->ops.data[branch->regions[r]->ops.len - 1];
+        drop(yield->args, &yield->n_args, at);
+    }
+    rw_remove_dead(body);
 }
 
 TileOp *rw_yield_all(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n)

@@ -39,6 +39,10 @@ TileBlock *rw_block_of(TileBlock *block, const TileOp *op, int *at);
 /* One more value that a loop carries, as a parameter of its body; it still has to
  * be yielded (rw_yield). */
 TileValue *rw_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, TileValue *init);
+/* One more result of an operation; its regions still have to yield it. */
+TileValue *rw_result(TileProgram *program, TileKernel *kernel, TileOp *op, TileType type);
+/* An if of the body, or of a block within, does not give a result that nothing uses. */
+void rw_drop_unused(TileBlock *body, TileOp *branch, const TileValue *result);
 /* Adds a value to what the region yields. */
 void rw_yield(TileProgram *program, TileBlock *region, TileValue *value);
 /* A loop no longer carries its value i, which its body does not use and nobody outside. */

@@ -695,6 +695,12 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     try ../tests/gen/residual_in_the_last_turn --target $target --bind M=70 --bind N=80 --bind K=100
     try ../tests/gen/two_tiles_a_turn --target $target --bind B=1 --bind H=2 --bind Hk=1 --bind L=70 --bind S=230 --data growing
     try ../tests/gen/keys_of_either_tensor --target $target --bind B=1 --bind H=2 --bind L=70 --bind S=100 # what both branches copy
+    try ../tests/gen/counted_on --target $target --bind M=70 --bind N=80 --bind K=200 # names that are given values again
+    try ../tests/gen/counted_in_two_loops --target $target --bind M=70 --bind N=80 --bind K=200
+    try ../tests/gen/stages_by_turns --target $target --bind M=70 --bind N=80 --bind K=200
+    try ../tests/gen/stages_going_round --target $target --bind M=70 --bind N=80 --bind K=200
+    try ../tests/gen/bound_of_a_branch --target $target --bind M=70 --bind N=80 --bind K=200
+    try ../tests/gen/parts_counted_on --target $target --bind M=70 --bind N=80
     try ../tests/gen/guarded_in_one_branch --target $target --bind M=130 --bind N=80 --bind K=150
     try ../tests/gen/stages_of_both_branches --target $target --bind M=130 --bind N=80 --bind K=150
 done

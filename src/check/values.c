@@ -370,10 +370,17 @@ static bool says_the_same(Checker *c, const Stmt *s)
 
 static bool already_bound(Checker *c, const Stmt *s)
 {
-    if (!eval_find(&c->env, s->name) || c->n_loops > 0)
+    bool nested = c->n_loops > 0 || c->path.n_arms > 0;
+    if (!eval_find(&c->env, s->name))
         return false;
-    if (c->path.n_arms == 0 && !says_the_same(c, s))
-        fix_removal(c, diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value", s->name), s, "remove it");
+    if (says_the_same(c, s) || setting(c, s->name))
+        return true;
+    Diag *d = diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value%s", s->name, nested ? ", and what it is behind this does not follow from the loops' counters" : "");
+    if (nested)
+        diag_note(c->diags, d, "a turn may give a name a value before it reads it, make it grow by the same in each turn, go round, `%s = (%s + 1) %% n`, or "
+                  "alternate, `%s = 1 - %s`; else write it with the counter", s->name, s->name, s->name, s->name);
+    else
+        fix_removal(c, d, s, "remove it");
     return true;
 }
 

@@ -172,6 +172,7 @@ static void walk_if(Checker *c, const Stmt *s)
     walk_block(c, &s->body);
     PlaceState *after = init_save(c);
     int n_after = c->tensors.len;
+    eval_reset(&c->env, mark);
     init_restore(c, before, n);
     c->path.arms[c->path.n_arms - 1].orelse = true;
     walk_block(c, &s->orelse);
@@ -449,7 +450,7 @@ bool check_program(Arena *arena, Syms *syms, const Program *program, const Check
 {
     bool ok = true;
     AffCtx *aff = aff_ctx_new(arena);
-    program = turns_write_out(arena, aff, prologue_write_out(arena, aff, program), settings_value, options->settings);
+    program = turns_write_out(arena, aff, prologue_write_out(arena, aff, again_write_out(arena, program)), settings_value, options->settings);
     for (int i = 0; i < program->units.len; i++) {
         const Unit *unit = program->units.data[i];
         ok &= !defines_outside(program, unit, diags) && !is_second(program, i, diags);

@@ -25,12 +25,21 @@ enum { MOST_AHEAD = 8 };
 
 /* ---- stages ----------------------------------------------------------------------------- */
 
+/* The other one of two, `1 - j % 2`, is that of the next turn. */
+static const Aff *as_remainder(AffCtx *aff, const Aff *e)
+{
+    int64_t constant, n;
+    const Aff *rest = aff_scale(aff, aff_without_constant(aff, e, &constant), -1);
+    if (constant != 1 || rest->kind != AFF_MOD || !aff_is_const(rest->b, &n) || n != 2) return e;
+    return aff_mod(aff, aff_offset(aff, rest->a, 1), rest->b);
+}
+
 const Aff *lo_stage(Lower *lo, const Local *local, const Expr *e)
 {
     if (!e || !local || local->stages == 0) return aff_const(lo->program->aff, 0);
     const Aff *stage = eval_aff(&lo->env, e, lo->diags);
     if (!stage) lo->failed = true;
-    return stage;
+    return stage ? as_remainder(lo->program->aff, stage) : NULL;
 }
 
 /* What leaves the remainder e: its dividend, or e itself, where it is one for sure; NULL: neither. `k mod 3` is

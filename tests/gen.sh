@@ -693,6 +693,9 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     try ../tests/gen/bias_where_asked_for --target $target --bind M=70 --bind N=80 --bind K=40
     try ../tests/gen/bias_where_asked_for --set addbias=0 --target $target --bind M=70 --bind N=80 --bind K=40
     try ../tests/gen/residual_in_the_last_turn --target $target --bind M=70 --bind N=80 --bind K=100
+    for name in in_registers summed_on changed_in_turns of_a_corner; do # tiles in registers that one branch sets
+        try ../tests/gen/residual_$name --target $target --bind M=130 --bind N=80 --bind K=150
+    done
     try ../tests/gen/two_tiles_a_turn --target $target --bind B=1 --bind H=2 --bind Hk=1 --bind L=70 --bind S=230 --data growing
     try ../tests/gen/keys_of_either_tensor --target $target --bind B=1 --bind H=2 --bind L=70 --bind S=100 # what both branches copy
     try ../tests/gen/counted_on --target $target --bind M=70 --bind N=80 --bind K=200 # names that are given values again

@@ -103,15 +103,30 @@ static void say_written_within(Checker *c, const Operand *o)
     o->place->now.written = WRITTEN_YES;
 }
 
-/* Whether the branch that alone writes a tile of shared memory has a condition that is written round this read as well:
- * whether it is the same is known where the copy is made once more, or not (src/lower/stage.c). */
+/* Whether the condition of an arm round the statement at hand, or one that it joins, is this one, or says the opposite of it. */
+static bool says(const Expr *arm, const Expr *cond)
+{
+    static const ExprOp opposite[][2] = {{EO_LT, EO_GE}, {EO_GE, EO_LT}, {EO_GT, EO_LE}, {EO_LE, EO_GT}, {EO_EQ, EO_NE}, {EO_NE, EO_EQ}};
+    bool both = arm->kind == EXPR_BINARY && cond->kind == EXPR_BINARY;
+    if (expr_equal(arm, cond))
+        return true;
+    for (size_t i = 0; both && i < TW_COUNT(opposite); i++)
+        if (arm->op == opposite[i][0] && cond->op == opposite[i][1] && expr_equal(arm->a, cond->a) && expr_equal(arm->b, cond->b))
+            return true;
+    if (arm->kind == EXPR_UNARY && arm->op == EO_NOT)
+        return says(arm->a, cond);
+    return arm->kind == EXPR_BINARY && arm->op == EO_AND && (says(arm->a, cond) || says(arm->b, cond));
+}
+
+/* Whether the branch that alone writes a tile has a condition that is written round this read as well: whether it is the same,
+ * and the read has what the branch wrote, is known where both are lowered (src/lower/stage.c, held.c). */
 static bool is_under_its_condition(const Checker *c, const Operand *o)
 {
     const Stmt *by = o->place->now.only_in;
-    if (by->kind != STMT_IF || o->place->space != SPACE_SHARED)
+    if (by->kind != STMT_IF)
         return false;
     for (int i = 0; i < c->path.n_arms; i++)
-        if (expr_equal(c->path.arms[i].stmt->where, by->where))
+        if (says(c->path.arms[i].stmt->where, by->where))
             return true;
     return false;
 }

@@ -435,9 +435,18 @@ static void lower_define(Lower *lo, const Stmt *s)
     if (v) lo_set_register(lo, s->args[0]->name, v);
 }
 
+/* What a branch alone gave the tile is part of the sum. */
+static void take_held(Lower *lo, const Stmt *s)
+{
+    Ref dest;
+    Local *local = s->result == RESULT_ACCUMULATE && lo_ref(lo, s->dest, &dest) ? lo_local(lo, dest.name) : NULL;
+    if (local && !local->reg && !local->scalar) local->reg = lo_held_start(lo, local->name);
+}
+
 void lo_compute(Lower *lo, const Stmt *s)
 {
     const Stmt *own = lo_find_define(lo, s->op_name);
+    take_held(lo, s);
     if (own) { /* one's own hides the table's */
         lo_inline(lo, own, s);
         return;

@@ -96,6 +96,7 @@ static void start_allocated(Lower *lo, const Block *body, const Names *names)
         Local *local = lo_local(lo, names->data[i]);
         double value;
         if (!local || local->reg || !local->in_register || !starting_value(lo, body, names->data[i], &value)) continue;
+        if (value == 0 && (local->reg = lo_held_start(lo, local->name))) continue;
         TileType type = local->reg_type;
         TileOp *fill = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
         fill->number = value;
@@ -203,6 +204,20 @@ static void start_in_turns(Lower *lo, const Stmt *loop)
     }
 }
 
+/* What a branch alone gave a tile goes round a loop that changes it. */
+static void start_held(Lower *lo, const Stmt *loop)
+{
+    Names written = {0};
+    if (!lo->held.len) return;
+    assigned_names(lo->arena, &loop->body, &written);
+    for (int i = 0; i < written.len; i++) {
+        Space space = SPACE_NONE;
+        const char *name = lo_base_name(lo, written.data[i], &space);
+        Local *local = lo_local(lo, name);
+        if (local && !local->reg && !local->scalar && first_use(lo, &loop->body, 0, name) == USE_READS) local->reg = lo_held_start(lo, name);
+    }
+}
+
 /* An integer that the body replaces goes round as a number. */
 static void integers_as_tiles(Lower *lo, const Names *names)
 {
@@ -239,17 +254,27 @@ static void carried_names(Lower *lo, const Block *body, Names *carried)
     }
 }
 
+/* Names that a block gives values in registers hold nothing else from now on. */
+static void hold_no_more(Lower *lo, const Block *block)
+{
+    Names written = {0};
+    Space space = SPACE_NONE;
+    if (!lo->held.len) return;
+    assigned_names(lo->arena, block, &written);
+    for (int i = 0; i < written.len; i++) lo_hold_no_more(lo, lo_base_name(lo, written.data[i], &space));
+}
+
 /* ---- regions ----------------------------------------------------------------------------- */
 
 typedef struct Saved {
     Rewriter rw;
-    int mark, reads;
+    int mark, reads, held;
     VEC(Local) locals;
 } Saved;
 
 static Saved enter(Lower *lo, TileBlock *block)
 {
-    Saved saved = {.rw = lo->rw, .mark = eval_mark(&lo->env), .reads = lo->reads.len};
+    Saved saved = {.rw = lo->rw, .mark = eval_mark(&lo->env), .reads = lo->reads.len, .held = lo->held.len};
     for (int i = 0; i < lo->locals.len; i++) vec_push(lo->arena, &saved.locals, lo->locals.data[i]);
     lo->rw.block = block;
     lo->rw.at = 0;
@@ -262,6 +287,7 @@ static void leave(Lower *lo, const Saved *saved)
     lo->rw = saved->rw;
     eval_reset(&lo->env, saved->mark);
     lo->reads.len = saved->reads;
+    lo->held.len = saved->held;
     for (int i = 0; i < lo->locals.len; i++) {
         bool old = i < saved->locals.len;
         Local *local = &lo->locals.data[i];
@@ -344,7 +370,9 @@ void lo_for(Lower *lo, const Stmt *s)
     Names carried = {0};
     lo_unit_settle(lo, &s->body);
     if (runs_surely(lo, s)) start_in_turns(lo, s);
+    start_held(lo, s);
     carried_names(lo, &s->body, &carried);
+    hold_no_more(lo, &s->body);
     TileOp *op = region_op(lo, TILE_FOR, &carried, true, 1);
     op->lo = low;
     op->hi = high;
@@ -413,6 +441,14 @@ static const Staged **stages_now(Lower *lo)
     return now;
 }
 
+/* Likewise in registers. */
+static const ArmEnd *registers_now(Lower *lo)
+{
+    ArmEnd *now = arena_array(lo->arena, ArmEnd, lo->locals.len);
+    for (int i = 0; i < lo->locals.len; i++) now[i] = (ArmEnd){lo->locals.data[i].reg, lo->locals.data[i].scalar != NULL};
+    return now;
+}
+
 /* At the end of an arm: what it left in stages. What branches within it left is known to be no more than that. */
 static void keep_arm(Lower *lo, const Saved *saved, int from, Arm arm)
 {
@@ -452,12 +488,14 @@ void lo_if(Lower *lo, const Stmt *s)
     op->cond = cond;
     bool *dropped = arena_array(lo->arena, bool, unique.len);
     const Staged **before = stages_now(lo), **ends[2];
+    const ArmEnd *registers[2];
     int known_before = lo->locals.len, known_in[2];
     for (int r = 0; r < 2; r++) {
         int first = lo->steps.len;
         int kept = lo->kept.len;
         Saved saved = enter(lo, op->regions[r]);
         vec_push(lo->arena, &lo->arms, (Arm){cond, r == 1});
+        lo_hold_enter(lo);
         lo_block(lo, &both[r]);
         lo->arms.len--;
         keep_arm(lo, &saved, kept, (Arm){cond, r == 1});
@@ -465,6 +503,7 @@ void lo_if(Lower *lo, const Stmt *s)
             lo_unit_arm(lo, unique.data[moved.data[i].factor], moved.data[i].before, first);
         yield_names(lo, op, &unique, dropped, s->span);
         ends[r] = stages_now(lo);
+        registers[r] = registers_now(lo);
         known_in[r] = lo->locals.len;
         leave(lo, &saved);
     }
@@ -473,6 +512,7 @@ void lo_if(Lower *lo, const Stmt *s)
         const Staged *both_ends[] = {ends[0][i], ends[1][i]};
         lo_join_arms(lo, op, lo->locals.data[i].name, i < known_before ? before[i] : NULL, both_ends);
     }
+    lo_hold_arms(lo, op, registers, known_in[0] < known_in[1] ? known_in[0] : known_in[1]);
     lo_unit_close(lo, moved.first_step);
     for (int i = 0; i < op->n_results; i++) lo_unit_branch(lo, op, i, moved.first_step, s->span);
     for (int i = 0; i < moved.len; i++)

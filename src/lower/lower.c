@@ -544,7 +544,7 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo->locals.len = 0;
     lo->lineage.len = 0;
     lo->steps.len = 0;
-    lo->kept.len = lo->arms.len = lo->joined.len = 0;
+    lo->kept.len = lo->arms.len = lo->joined.len = lo->held.len = 0;
     lo->stage_copies.len = lo->stages_read.len = 0;
     lo->views.len = 0;
     lo->reads.len = 0;

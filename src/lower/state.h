@@ -59,6 +59,14 @@ typedef struct Arm {
     bool orelse;
 } Arm;
 
+/* What one branch of an if gave a name in registers: a result of the if, which is there wherever the branch's condition holds later
+ * in the block that the if stands in. */
+typedef struct Held {
+    const char *name;
+    const Aff *holds;
+    TileValue *value; /* 0 where the branch was not taken; NULL: the name was given something else since */
+} Held;
+
 /* What both branches of an if left in a stage: a result of the if, which goes to shared memory behind it. */
 typedef struct Joined {
     TileOp *branch;
@@ -154,6 +162,7 @@ typedef struct Lower {
     VEC(Kept) kept;            /* newest last, by branches that are over in this turn */
     VEC(Arm) arms;             /* outermost first */
     VEC(Joined) joined;
+    VEC(Held) held;            /* newest last */
     VEC(SoftmaxStep) steps;
     VEC(const Stmt *) views;   /* Allocate in global */
     VEC(const Stmt *) indices; /* Index */
@@ -180,6 +189,19 @@ Lineage *lo_lineage(Lower *lo, const TileValue *v);
 void lo_set_register(Lower *lo, const char *name, TileValue *v);
 bool lo_shape(Lower *lo, Expr *const *shape, int n, int *extents); /* constants, at most 3 */
 void lo_block(Lower *lo, const Block *block);
+
+/* held.c: what one branch gave a name in registers, for later ones under its condition */
+void lo_hold_enter(Lower *lo); /* of an arm, which is the last of lo->arms by now */
+/* Behind the if: names that an arm gave a value, which they had none of before; `ends` are the values at the ends of the arms, by
+ * the places of their names. */
+typedef struct ArmEnd {
+    TileValue *reg;
+    bool integer;
+} ArmEnd;
+void lo_hold_arms(Lower *lo, TileOp *branch, const ArmEnd *const *ends, int n_ends);
+void lo_hold_no_more(Lower *lo, const char *name);
+/* What a sum starts from of which a branch alone gave a part; NULL: none did. */
+TileValue *lo_held_start(Lower *lo, const char *name);
 
 /* stage.c: what shared memory holds */
 void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, int version);

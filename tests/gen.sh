@@ -696,6 +696,9 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     for name in in_registers summed_on changed_in_turns of_a_corner; do # tiles in registers that one branch sets
         try ../tests/gen/residual_$name --target $target --bind M=130 --bind N=80 --bind K=150
     done
+    for name in in_stages one_by_one for_many_rows; do # stages that stay as a loop before has copied them
+        try ../tests/gen/weights_$name --target $target --bind M=130
+    done
     try ../tests/gen/two_tiles_a_turn --target $target --bind B=1 --bind H=2 --bind Hk=1 --bind L=70 --bind S=230 --data growing
     try ../tests/gen/keys_of_either_tensor --target $target --bind B=1 --bind H=2 --bind L=70 --bind S=100 # what both branches copy
     try ../tests/gen/counted_on --target $target --bind M=70 --bind N=80 --bind K=200 # names that are given values again

@@ -450,7 +450,7 @@ bool check_program(Arena *arena, Syms *syms, const Program *program, const Check
 {
     bool ok = true;
     AffCtx *aff = aff_ctx_new(arena);
-    program = turns_write_out(arena, aff, prologue_write_out(arena, aff, again_write_out(arena, program)), settings_value, options->settings);
+    program = turns_write_out(arena, aff, prologue_write_out(arena, aff, again_write_out(arena, program), settings_value, options->settings), settings_value, options->settings);
     for (int i = 0; i < program->units.len; i++) {
         const Unit *unit = program->units.data[i];
         ok &= !defines_outside(program, unit, diags) && !is_second(program, i, diags);

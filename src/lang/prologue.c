@@ -16,7 +16,9 @@ enum { MOST_STAGES = 8 };
 
 typedef struct Writer {
     Arena *arena;
-    EvalEnv env; /* the numbers that the kernel assigns */
+    EvalEnv env; /* the numbers that the kernel assigns, or that are set for it */
+    LangSetting *setting;
+    const void *settings;
     const char *counter;
     int64_t at;
     bool changed;
@@ -106,6 +108,17 @@ static bool loop_follows(const Block *block, int at)
     return false;
 }
 
+static void note_number(Writer *w, const Stmt *s)
+{
+    bool number = s->kind == STMT_ASSIGN || s->kind == STMT_LET || s->kind == STMT_PARAM;
+    double value;
+
+    if (number && w->setting(w->settings, s->name, &value))
+        eval_bind_number(&w->env, s->name, value);
+    else if (number && s->value)
+        eval_assign(&w->env, s->name, s->value, NULL);
+}
+
 static Block written_out(Writer *w, const Block *block)
 {
     Block out = {0};
@@ -113,11 +126,10 @@ static Block written_out(Writer *w, const Block *block)
     for (int i = 0; i < block->len; i++) {
         Stmt *s = block->data[i];
         int64_t from, to;
-        bool first = fills_stages(&s->body) && loop_follows(block, i);
+        bool fills = fills_stages(&s->body), first = fills && loop_follows(block, i);
 
-        if (s->kind == STMT_ASSIGN && s->value)
-            eval_assign(&w->env, s->name, s->value, NULL);
-        if (first && s->kind == STMT_FOR && s->hi && whole(w, s->lo, &from) && at_most(w, s->hi, &to) && to - from <= MOST_STAGES) {
+        note_number(w, s);
+        if (fills && i + 1 < block->len && s->kind == STMT_FOR && s->hi && whole(w, s->lo, &from) && at_most(w, s->hi, &to) && to - from <= MOST_STAGES) {
             write_loop(w, s, from, to, &out);
         } else if (first && s->kind == STMT_IF && !s->orelse.len) {
             write_copies(w, &s->body, false, &out);
@@ -138,14 +150,14 @@ static Block written_out(Writer *w, const Block *block)
     return out;
 }
 
-const Program *prologue_write_out(Arena *arena, AffCtx *aff, const Program *program)
+const Program *prologue_write_out(Arena *arena, AffCtx *aff, const Program *program, LangSetting *setting, const void *settings)
 {
     Program *out = arena_new_of(arena, Program);
     bool changed = false;
 
     *out = (Program){.source = program->source, .comment = program->comment};
     for (int i = 0; i < program->units.len; i++) {
-        Writer w = {.arena = arena};
+        Writer w = {.arena = arena, .setting = setting, .settings = settings};
         Unit *unit = arena_new_of(arena, Unit);
 
         eval_init(&w.env, arena, aff);

@@ -6,9 +6,9 @@
 #include "affine/aff.h"
 #include "lang/lang.h"
 
-/* The program with Copies one by one in place of the loops and conditions in front of a loop that do nothing
+/* The program with Copies one by one in place of loops, and of conditions in front of a loop, that do nothing
  * but fill stages; the program itself, where there are none. */
-const Program *prologue_write_out(Arena *arena, AffCtx *aff, const Program *program);
+const Program *prologue_write_out(Arena *arena, AffCtx *aff, const Program *program, LangSetting *setting, const void *settings);
 /* Likewise with names of their own for what loops and branches give names that have a value: again.c. */
 const Program *again_write_out(Arena *arena, const Program *program);
 /* Likewise with the turns of loops whose counter says which part of a tile is meant, where there are few: turns.c. */

@@ -6,7 +6,7 @@
  *   end                                                           Compute GEMM Q[:, 64:128], K.T and accumulate S
  *
  * A part of a tile is some of a lane's registers, or an offset in shared memory, which are fixed when
- * compiling; so are the turns of such a loop, where its ends are known and they are few. What a turn
+ * compiling, and so is a stage that stays as it was copied before the loop; so are the turns of such a loop, where its ends are known and they are few. What a turn
  * assigns from the counter is written where its name is said.
  */
 #include "lang/prologue.h"
@@ -24,6 +24,8 @@ typedef struct Named {
 
 typedef struct Turns {
     Arena *arena;
+    const Unit *unit;
+    const Stmt *loop; /* at hand */
     EvalEnv env; /* the numbers that the kernel assigns, or that are set for it */
     LangSetting *setting;
     const void *settings;
@@ -44,15 +46,33 @@ static bool mentions_any(const Expr *e, const Names *names)
     return false;
 }
 
-/* Whether a range within brackets begins or ends at one of the names. */
-static bool ranges_by(const Expr *e, const Names *names)
+static bool copies_to(const Block *block, const char *tile)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        if ((s->kind == STMT_COPY && s->name && strcmp(copy_dest(s), tile) == 0) || copies_to(&s->body, tile) || copies_to(&s->orelse, tile))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the tile has stages, which the loop reads as others have left them. */
+static bool keeps_stages(const Turns *t, const Expr *tile)
+{
+    const Stmt *allocated = tile && tile->kind == EXPR_NAME ? block_find(&t->unit->body, STMT_ALLOCATE, tile->name) : NULL;
+
+    return allocated && allocated->space == SPACE_SHARED && allocated->n_shape == 3 && !copies_to(&t->loop->body, tile->name);
+}
+
+/* Whether a range within brackets begins or ends at one of the names, or one says which of a tile's stages is meant. */
+static bool parts_by(const Turns *t, const Expr *e, const Names *names)
 {
     if (!e)
         return false;
     for (int i = 0; e->kind == EXPR_INDEX && i < e->n_args; i++)
-        if (e->args[i]->kind == EXPR_RANGE && mentions_any(e->args[i], names))
+        if ((e->args[i]->kind == EXPR_RANGE || (i == 0 && keeps_stages(t, e->a))) && mentions_any(e->args[i], names))
             return true;
-    return ranges_by(e->a, names);
+    return parts_by(t, e->a, names);
 }
 
 static bool takes_parts(Turns *t, const Block *block, Names *names)
@@ -63,9 +83,9 @@ static bool takes_parts(Turns *t, const Block *block, Names *names)
         if (s->kind == STMT_ASSIGN && mentions_any(s->value, names))
             vec_push(t->arena, names, s->name);
         for (int k = 0; k < s->n_args; k++)
-            if (ranges_by(s->args[k], names))
+            if (parts_by(t, s->args[k], names))
                 return true;
-        if (ranges_by(s->dest, names) || takes_parts(t, &s->body, names) || takes_parts(t, &s->orelse, names))
+        if (parts_by(t, s->dest, names) || takes_parts(t, &s->body, names) || takes_parts(t, &s->orelse, names))
             return true;
     }
     return false;
@@ -116,6 +136,7 @@ static bool is_over_parts(Turns *t, const Stmt *s, int64_t *from, int64_t *to)
         t->written > MOST_WRITTEN)
         return false;
     vec_push(t->arena, &names, s->name);
+    t->loop = s;
     return takes_parts(t, &s->body, &names);
 }
 
@@ -201,7 +222,7 @@ const Program *turns_write_out(Arena *arena, AffCtx *aff, const Program *program
 
     *out = (Program){.source = program->source, .comment = program->comment};
     for (int i = 0; i < program->units.len; i++) {
-        Turns t = {.arena = arena, .setting = setting, .settings = settings};
+        Turns t = {.arena = arena, .unit = program->units.data[i], .setting = setting, .settings = settings};
         Unit *unit = arena_new_of(arena, Unit);
 
         eval_init(&t.env, arena, aff);

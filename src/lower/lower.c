@@ -564,7 +564,7 @@ static void lower_kernel(Lower *lo, const Unit *unit)
 TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, const Settings *settings,
                    Diags *diags)
 {
-    code = turns_write_out(arena, aff, prologue_write_out(arena, aff, again_write_out(arena, code)), settings_value, settings);
+    code = turns_write_out(arena, aff, prologue_write_out(arena, aff, again_write_out(arena, code), settings_value, settings), settings_value, settings);
     Lower lo = {.arena = arena, .syms = syms, .code = code, .settings = settings, .diags = diags};
     for (int i = 0; i < code->units.len; i++) {
         const Unit *unit = code->units.data[i];

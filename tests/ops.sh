@@ -101,6 +101,9 @@ for op in gemm_weight_only gemm_weight_int8 attention_kv_int8 attention_fp8 rota
     grep -q '"name":"role prepare"' "$dir/$op.json"
     report "$op: a role prepares the second operand" $?
 done
+for dim in 64 80 128; do
+    kernel qk_norm_attention --target sm_90a --dtype fp32 --set HeadDim=$dim
+done
 # Weights in 8 bits whose exact sums divide are those of the maximum, of which the largest is 1.
 for set in sums=exact splits=2; do
     kernel attention_fp8 --target sm_89 --set $set

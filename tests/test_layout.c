@@ -354,7 +354,8 @@ static void pairs_of_fp32_have_no_conflicts(void **state)
 }
 
 /* A lane with a row of its own meets no other, whatever the panel. Of 16 columns a lane, two lanes beside each other have every
- * other chunk of a panel of fp16: four fit those, and not the panels of 128 bytes that bytes are in. */
+ * other chunk of a panel of fp16: four fit those, and not the panels of 128 bytes that bytes are in. Words of 32 bits lie in
+ * panels as wide, a row of which eight lanes of four columns have. */
 static void lanes_in_rows_meet(void **state)
 {
     (void)state;
@@ -367,6 +368,8 @@ static void lanes_in_rows_meet(void **state)
     assert_int_equal(lay_rows_meet(in_rows(4, 1, 16, 8), 16, 128, 1), 1);
     assert_int_equal(lay_rows_meet(in_rows(4, 1, 16, 8), 16, 128, 2), 2);
     assert_int_equal(lay_rows_meet(in_rows(4, 2, 16, 1), 128, 128, 2), 1);
+    assert_int_equal(lay_rows_meet(in_rows(4, 1, 8, 8), 16, 64, 4), 2);
+    assert_int_equal(lay_rows_meet(in_rows(4, 1, 4, 16), 16, 64, 4), 1);
 }
 
 static void what_does_not_fit(void **state)

@@ -263,7 +263,7 @@ static void rows_value_at(Layout layout, int rows, int cols, int warp, int lane,
 /* Of the lanes from `first` on, in an access of so many bytes a lane that begins with value v. */
 static int lanes_meet(Layout layout, int rows, int cols, int elem_bytes, int first, int v, int bytes)
 {
-    Layout panels = {.kind = LAY_PANELS, .panel = lay_panel_for(cols, elem_bytes)};
+    Layout panels = {.kind = LAY_PANELS, .panel = lay_panel_in_rows(cols, elem_bytes)};
     int taken[LANES] = {0}, most = 0, lanes = SERVED / bytes;
     for (int i = first; i < first + lanes; i++) {
         int row, col;

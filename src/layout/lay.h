@@ -71,7 +71,7 @@ void lay_print(Str *out, Layout layout);
  * divides cols * elem_bytes; 0 when none does. Of elements of 4 bytes at most 32,
  * since the pairs that a fragment has in four rows are read together. */
 int lay_panel_for(int cols, int elem_bytes);
-/* The same where register tiles lie as memory does: a row is read by lanes beside each other, whatever its elements. */
+/* The same where the register tiles that meet it lie as memory does: a row is read by lanes beside each other, whatever its elements. */
 int lay_panel_in_rows(int cols, int elem_bytes);
 /* Whether a bulk copy brings rows of a tensor slowly to a tile `cols` wide: where they are an odd number of 16 bytes apart in
  * memory, every other one begins in the middle of a sector of 32 bytes, and each of its pieces, a panel wide, reads one sector

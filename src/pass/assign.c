@@ -31,6 +31,7 @@ typedef struct Assigner {
     bool *quads;  /* the same; and of row vectors, each on its own */
     int *k;       /* of a class's root that is pinned to A: columns of an atom */
     bool in_rows; /* all register tiles lie as memory does (rows.c) */
+    const bool *wide; /* by value id: a shared tile that rows alone meet (panels.c) */
     Layout rows;
     bool changed;
     bool failed;
@@ -313,7 +314,8 @@ static void spread_quads(Assigner *a)
 static void give_shared(Assigner *a, TileValue *v, Span loc)
 {
     TileType *t = &v->type;
-    int bytes = dtype_bytes(t->dtype), panel = a->in_rows ? lay_panel_in_rows(t->cols, bytes) : lay_panel_for(t->cols, bytes);
+    bool rows = a->in_rows || a->wide[v->id];
+    int bytes = dtype_bytes(t->dtype), panel = rows ? lay_panel_in_rows(t->cols, bytes) : lay_panel_for(t->cols, bytes);
     t->layout = (Layout){.kind = LAY_PANELS, .panel = panel};
     if (panel > 0 || a->failed) return;
     Diag *d = diag_add(a->diags, TW0776, loc, "a shared tile row of %d %s elements is %d bytes",
@@ -401,6 +403,7 @@ bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target,
     constrain(&a);
     if (!a.failed) spread_quads(&a);
     if (!a.failed) unpinned_give(program, kernel);
+    a.wide = panels_of_rows(program, kernel);
     if (!a.failed) give_block(&a, kernel->body);
     return !a.failed;
 }

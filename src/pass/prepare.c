@@ -364,15 +364,30 @@ int prepare_at_once(const TileBlock *region)
     return TILE_CHUNK / bytes;
 }
 
+/* The tile in shared memory that an operation reads or puts there; NULL: none with rows and columns. */
+static const TileType *moved_tile(const TileOp *op)
+{
+    if (op->kind != TILE_MOVE) return NULL;
+    const TileType *t = stage_is_move(op) ? &op->results[0]->type : &op->args[0]->type;
+    return t->rows > 1 && t->cols > 1 ? t : NULL;
+}
+
+bool prepare_in_steps(const TileBlock *region, int k)
+{
+    int bytes = 1;
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileType *t = moved_tile(region->ops.data[i]);
+        if (t && dtype_bytes(t->dtype) > bytes) bytes = dtype_bytes(t->dtype);
+    }
+    return k * bytes > TILE_CHUNK;
+}
+
 int prepare_meet(const TileBlock *region, Layout layout)
 {
     int most = 1;
     for (int i = 0; i < region->ops.len; i++) {
-        const TileOp *op = region->ops.data[i];
-        if (op->kind != TILE_MOVE) continue;
-        const TileType *t = stage_is_move(op) ? &op->results[0]->type : &op->args[0]->type;
-        if (t->rows == 1 || t->cols == 1) continue;
-        int meet = lay_rows_meet(layout, t->rows, t->cols, dtype_bytes(t->dtype));
+        const TileType *t = moved_tile(region->ops.data[i]);
+        int meet = t ? lay_rows_meet(layout, t->rows, t->cols, dtype_bytes(t->dtype)) : 0;
         most = meet > most ? meet : most;
     }
     return most;
@@ -403,7 +418,7 @@ static Layout rows_among(const TileKernel *kernel, const TileOp *op)
     Layout layout = {.kind = LAY_NONE};
     if (kernel->warps_n > 1) return layout;
     share_among(kernel, op, k, reduced ? 1 : kernel->warps, &layout, &least);
-    if (reduced && k == TILE_CHUNK) share_among(kernel, op, k / 2, 1, &layout, &least);
+    if (reduced && prepare_in_steps(region, k)) share_among(kernel, op, k / 2, 1, &layout, &least);
     return layout;
 }
 

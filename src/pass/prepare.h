@@ -13,6 +13,8 @@ void prepare_in_bulk(TileProgram *program, TileKernel *kernel);
 void prepare_among_warps(TileProgram *program, TileKernel *kernel);
 /* Elements of a row that a lane moves at once of the tiles of a region: 16 bytes of the narrowest type. */
 int prepare_at_once(const TileBlock *region);
+/* Whether k elements that a lane moves take several accesses, of the widest type. */
+bool prepare_in_steps(const TileBlock *region, int k);
 /* The most lanes of a layout in rows that meet in the banks of a tile that a region reads from shared memory, or puts there. */
 int prepare_meet(const TileBlock *region, Layout layout);
 /* Whether it brings tiles into shared memory: a load, or what prepares one. */

@@ -27,6 +27,8 @@ const RowStep *rows_step(const TileOp *step, const TileValue *r);
 const RowStep *rows_step_along(const TileValue *r);
 /* unpinned.c: gives tiles of words that no product pins, in a kernel with products, layouts of their own (LAY_ROWS). */
 void unpinned_give(TileProgram *program, TileKernel *kernel);
+/* panels.c: by value id, the shared tiles that register tiles in rows (LAY_ROWS) meet, and none in fragments. */
+bool *panels_of_rows(TileProgram *program, const TileKernel *kernel);
 /* Gives reductions over rows that several warps share a buffer to combine through. */
 void rows_combine(TileProgram *program, TileKernel *kernel);
 

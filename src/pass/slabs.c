@@ -176,7 +176,7 @@ static void share_panels(Slabs *s, int k, double each)
     const TileBlock *region = s->prepare->regions[0];
     Layout layout = lanes_of_row(s, k, MOST), halves = lanes_of_row(s, k / 2, 2 * MOST);
     if (layout.kind == LAY_NONE) return;
-    if (k == TILE_CHUNK && prepare_meet(region, halves) < prepare_meet(region, layout)) layout = halves;
+    if (prepare_in_steps(region, k) && prepare_meet(region, halves) < prepare_meet(region, layout)) layout = halves;
     int rows = rows_held(region), more = rows > 1 ? rows - 1 : 0; /* there is room for one */
     if (s->cols * (each + more) / layout.lanes > WORDS) layout = more_lanes(s, layout, each + more);
     int together = TARGET_GROUP_WARPS * LANES / layout.lanes; /* rows that are accessed */

@@ -548,6 +548,7 @@ for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     # shellcheck disable=SC2086 # a target and its type
     try ../tests/gen/chosen_and_multiplied --set M=5 --set N=40 --target $t --bind B=2
 done
+try ../tests/gen/chosen_of_chosen --set N=48 --set k=40 --bind M=21
 try ../tests/gen/columns_in_parts --set M=33 --set N=40
 try ../tests/gen/columns_in_parts --set M=200 --set N=40 --target sm_90a
 try ../tests/gen/named_coordinates --bind M=3 --bind N=8 --bind K=5

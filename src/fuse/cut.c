@@ -248,7 +248,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         DefValue *value = c->def->ops.data[i]->result;
         Goal cut = {.values = &value, .n = 1};
 
-        if (needed[value->id] && !cut_find_kept(c, value) && !cut_in_goal(goal, value) && (!c->copies || is_copy(value)) &&
+        if (needed[value->id] && !value->is_within && !cut_find_kept(c, value) && !cut_in_goal(goal, value) && (!c->copies || is_copy(value)) &&
             cut_has_shape(c, value) && !cut_repeated_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }

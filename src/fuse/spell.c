@@ -766,9 +766,12 @@ static bool spell_top(Speller *s, DefValue *x, DefValue *y)
     double rounds = aff_is_const(x->dims[x->rank - 1].size, &n) ? fmin(k->value, (double)n) : k->value;
     if (rounds > MOST_CHOSEN)
         return spell_ranked(s, x, y);
+    int first = s->def->values.len;
     DefValue *at = places_of_columns(s, x);
     for (int i = 0; i < (int)rounds; i++)
         left = without_largest(s, left, at);
+    for (int i = first; i < s->def->values.len; i++)
+        s->def->values.data[i]->is_within = true;
     DefOp *op = add_op(s, OP_GREATER, y); /* chosen is what was taken out, and that was not -inf */
     add_arg(op, x);
     add_arg(op, left);

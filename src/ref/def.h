@@ -87,6 +87,7 @@ typedef struct DefValue {
     bool is_input, is_output;
     bool is_part;           /* of an input, which has other dimensions (src/fuse/view.c) */
     bool is_passed_on;      /* from kernels of one definition to those of another, in the shape that it has (src/fuse/stages.c) */
+    bool is_within;         /* a step of what one operation was spelled in: nobody else wants it (src/fuse/spell.c) */
 } DefValue;
 
 typedef struct DefArg {

@@ -581,6 +581,7 @@ done
 for data in normal negative large tiny; do
     try ../tests/gen/angles --dtype fp32 --bind m=33 --bind E=70 --data=$data
     try ../tests/gen/powers_in_full --dtype fp32 --bind m=33 --bind E=70 --data=$data
+    try ../tests/gen/powers_of_large_numbers --bind M=33 --bind N=70 --data=$data
 done
 try ../tests/gen/residual_of_joined_rows --set N=3 --target sm_90a --bind N=3 --bind C=6 --bind L=17
 try ../tests/gen/product_with_one_row --set N=1 --target sm_86 --bind M=70 --bind K=33

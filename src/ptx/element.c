@@ -5,7 +5,7 @@
 #include "ptx/roles.h"
 
 /* ---- templates ------------------------------------------------------------------
- * $d destination, $a $b $c operands, $0..$3 scratch registers, $p a predicate. */
+ * $d destination, $a $b $c operands, $0..$7 scratch registers, $p a predicate. */
 
 /* The sine of what is left of $a beyond $1 half turns, which are taken away in three parts, with the other sign where $0, a
  * whole number of them and 3 * 2^22, is odd: of pi / 2 at most, plus its cube times a polynomial in its square (minimax).
@@ -23,6 +23,14 @@
     "div.full.f32 $0, $a, $b; rcp.approx.ftz.f32 $1, $b; neg.f32 $2, $0; fma.rn.f32 $2, $2, $b, $a;"            \
     "fma.rn.f32 $2, $2, $1, $0; abs.f32 $3, $2; setp.lt.f32 $p, $3, 0f7F800000; selp.f32 " d ", $2, $0, $p;"
 
+/* Of $0 = |a|^b, which is 1 where b is 0: where a < 0 times 1 - 4 (b / 2 - floor(b / 2)), which is 1 or -1 as b is even or odd, and a
+ * NaN where b is neither. */
+#define SIGNED_POWER                                                                              \
+    "mul.f32 $1, $b, 0f3F000000; cvt.rmi.f32.f32 $2, $1; sub.f32 $1, $1, $2;"                     \
+    "fma.rn.f32 $1, $1, 0fC0800000, 0f3F800000; abs.f32 $2, $1; setp.eq.f32 $p, $2, 0f3F800000;"  \
+    "selp.f32 $1, $1, 0f7FC00000, $p; mul.f32 $1, $1, $0; setp.lt.f32 $p, $a, 0f00000000;"        \
+    "selp.f32 $0, $1, $0, $p; setp.eq.f32 $p, $b, 0f00000000; selp.f32 $d, 0f3F800000, $0, $p;"
+
 static const struct {
     OpId op;
     const char *text;
@@ -33,13 +41,7 @@ static const struct {
     {OP_DIVIDE, "div.full.f32 $d, $a, $b;"},
     {OP_MAX, "max.f32 $d, $a, $b;"},
     {OP_MIN, "min.f32 $d, $a, $b;"},
-    /* |a|^b, 1 where b is 0; where a < 0 times 1 - 4 (b / 2 - floor(b / 2)), which is 1 or -1 as b is
-     * even or odd, and a NaN where b is neither */
-    {OP_POWER, "abs.f32 $0, $a; lg2.approx.f32 $0, $0; mul.f32 $0, $0, $b; ex2.approx.f32 $0, $0;"
-               "mul.f32 $1, $b, 0f3F000000; cvt.rmi.f32.f32 $2, $1; sub.f32 $1, $1, $2;"
-               "fma.rn.f32 $1, $1, 0fC0800000, 0f3F800000; abs.f32 $2, $1; setp.eq.f32 $p, $2, 0f3F800000;"
-               "selp.f32 $1, $1, 0f7FC00000, $p; mul.f32 $1, $1, $0; setp.lt.f32 $p, $a, 0f00000000;"
-               "selp.f32 $0, $1, $0, $p; setp.eq.f32 $p, $b, 0f00000000; selp.f32 $d, 0f3F800000, $0, $p;"},
+    {OP_POWER, "abs.f32 $0, $a; lg2.approx.f32 $0, $0; mul.f32 $0, $0, $b; ex2.approx.f32 $0, $0;" SIGNED_POWER},
     {OP_NEGATE, "neg.f32 $d, $a;"},
     {OP_ABS, "abs.f32 $d, $a;"},
     {OP_SIGN, "set.gt.f32.f32 $0, $a, 0f00000000; set.lt.f32.f32 $1, $a, 0f00000000; sub.f32 $d, $0, $1;"},
@@ -119,6 +121,26 @@ static const struct {
               "max.f32 $1, $a, 0f00000000; fma.rn.f32 $d, $3, $0, $1;"},
 };
 
+/* The error of a logarithm is multiplied by what it is: of 2^100 five digits would be left. So here is one as two numbers, $1 + $0, to
+ * some 2^-32 of itself: |a| = 2^e m, times 2^24 or 2^-24 first, so that all powers of two here are normal, and with m = $1 within a
+ * factor of sqrt 2 of 1; log2 m = c s + c' s^3 p(s^2) of s = (m - 1) / (m + 1) and what is left of that quotient (p interpolated at
+ * Chebyshev's nodes). Where the instruction's $3 is infinite (a is 0 or infinite), or no number, that is taken. Times b it is two
+ * numbers again; of the second the exponential is linear, within bounds: beside an infinite one it is no number. */
+static const char PRECISE_POWER[] =
+    "abs.f32 $0, $a; setp.lt.f32 $p, $0, 0f3F800000; selp.f32 $1, 0f4B800000, 0f33800000, $p; mul.f32 $1, $0, $1;"
+    "selp.f32 $2, 0fC1C00000, 0f41C00000, $p; lg2.approx.f32 $3, $1; add.f32 $4, $3, 0f4B400000; add.f32 $5, $4, 0fCB400000;"
+    "sub.f32 $4, 0f4B40007F, $5; shl.b32 $4, $4, 23; mul.f32 $1, $1, $4; add.f32 $2, $2, $5;"
+    "add.f32 $4, $1, 0fBF800000; add.f32 $5, $1, 0f3F800000; rcp.approx.ftz.f32 $6, $5; add.f32 $7, $5, 0fBF800000;"
+    "sub.f32 $7, $1, $7; mul.f32 $1, $4, $6; neg.f32 $0, $1; fma.rn.f32 $4, $0, $5, $4; fma.rn.f32 $4, $0, $7, $4;"
+    "mul.f32 $4, $4, $6; mul.f32 $5, $1, $1; fma.rn.f32 $6, $5, 0f3EAC5989, 0f3ED2E490; fma.rn.f32 $6, $6, $5, 0f3F13BB80;"
+    "fma.rn.f32 $6, $6, $5, 0f3F76384F; mul.f32 $5, $5, $1; mul.f32 $7, $1, 0f4038AA3B; neg.f32 $0, $7;"
+    "fma.rn.f32 $0, $1, 0f4038AA3B, $0; fma.rn.f32 $0, $1, 0f33257060, $0; fma.rn.f32 $0, $4, 0f4038AA3B, $0;"
+    "fma.rn.f32 $0, $5, $6, $0; add.f32 $1, $2, $7; sub.f32 $4, $1, $2; sub.f32 $4, $7, $4; add.f32 $0, $0, $4;"
+    "add.f32 $4, $1, $0; sub.f32 $5, $4, $1; sub.f32 $0, $0, $5; abs.f32 $5, $3; setp.lt.f32 $p, $5, 0f7F800000;"
+    "selp.f32 $1, $4, $3, $p; mul.f32 $2, $1, $b; neg.f32 $4, $2; fma.rn.f32 $4, $1, $b, $4; fma.rn.f32 $4, $0, $b, $4;"
+    "min.f32 $4, $4, 0f3A800000; max.f32 $4, $4, 0fBA800000; fma.rn.f32 $4, $4, 0f3F317218, 0f3F800000;"
+    "ex2.approx.f32 $2, $2; mul.f32 $0, $2, $4;" SIGNED_POWER;
+
 static const char *template_of(OpId op)
 {
     for (size_t i = 0; i < TW_COUNT(TEMPLATES); i++)
@@ -127,7 +149,7 @@ static const char *template_of(OpId op)
 }
 
 typedef struct Slots {
-    const char *d, *args[3], *scratch[4], *predicate;
+    const char *d, *args[3], *scratch[8], *predicate;
 } Slots;
 
 static const char *slot(Emitter *e, Slots *s, char c)
@@ -190,6 +212,22 @@ static const char *divide_template(const Emitter *e, const TileOp *op)
     bool of_rows = op->results[0]->type.cols == 1 && !e->frags[op->args[0]->id].uniform;
 
     return of_rows ? CLOSE_DIVIDE : template_of(OP_DIVIDE);
+}
+
+/* Whether more digits come out of the kernel than types of 16 bits have. */
+static bool shows_digits(const Emitter *e)
+{
+    for (int i = 0; i < e->program->tensors.len; i++) {
+        const TileTensor *t = e->program->tensors.data[i];
+        if (!dtype_is_narrow(t->dtype) && tile_stores_to(e->kernel->body, t)) return true;
+    }
+    return false;
+}
+
+static const char *text_of(const Emitter *e, const TileOp *op)
+{
+    if (op->op == OP_DIVIDE) return divide_template(e, op);
+    return op->op == OP_POWER && shows_digits(e) ? PRECISE_POWER : template_of(op->op);
 }
 
 /* b == 0 ? number : a / b */
@@ -405,7 +443,7 @@ static void one_value(Emitter *e, const TileOp *op, const char *text, Slots *s)
 static void each_value(Emitter *e, const TileOp *op)
 {
     const TileValue *result = op->results[0];
-    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op), *now = text;
+    const char *text = text_of(e, op), *now = text;
     const char *never = is_in_groups(e, op, text) ? el_never(e) : NULL;
     const int *d = e->frags[result->id].f;
     Lane lane[3] = {{0}};
@@ -454,7 +492,7 @@ Walk *el_begin(Emitter *e, const TileOp *op)
     }
     fr_new_f32(e, op->results[0]);
     walk->op = op;
-    walk->text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
+    walk->text = text_of(e, op);
     return walk;
 }
 
@@ -469,7 +507,7 @@ void el_wait(Emitter *e, Walk *walk, bool many, const char *never, int after)
         walk->lane[k] = el_lane_after(e, op->args[k], many ? op->args[k]->def->index : NULL, never, bits);
         places = true;
     }
-    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
+    const char *text = text_of(e, op);
     if (!places && is_in_steps(text)) walk->text = text_after(e, text, never, after);
 }
 

@@ -294,6 +294,8 @@ static Program *fuse_in_stages(Chain *chain, int fold, int apart)
     ((Unit *)stages.rest->unit)->name = arena_printf(chain->arena, "%s_%d", program_unit(chain->parsed, UNIT_OPERATOR)->name, chain->ahead + 1);
     Program *rest = fuse_stage(chain, stages.rest, fold, apart);
     chain->ahead -= first->units.len;
+    if (rest && !fuse_shapes_agree(chain->arena, chain->def, first, rest))
+        return NULL;
     Unit *last = first->units.data[first->units.len - 1];
     last->comment = last->comment ? last->comment : arena_printf(chain->arena, "leaves %s in memory for the next kernel, whose tiles have other rows of it", stages.left);
     for (int i = 0; rest && i < rest->units.len; i++)

@@ -59,6 +59,8 @@ typedef struct FuseStages {
 
 /* Cuts where what is computed is first rearranged. False: it cannot be. */
 bool fuse_stages(Arena *arena, Syms *syms, const Def *def, FuseStages *stages);
+/* Whether kernels of both see every input in one shape: rows of one may have been made to be reduced (reshape.c). */
+bool fuse_shapes_agree(Arena *arena, const Def *def, const Program *first, const Program *rest);
 /* How often kernels read elements one by one that kernels before them left, and do no more than that. */
 int fuse_rearranges(const Program *program);
 

@@ -14,6 +14,8 @@
  */
 #include "fuse/cutter.h"
 
+#include "lang/eval.h"
+
 enum { MOST_LINKS = 8 }; /* rearrangements of what is rearranged */
 
 /* The first that is computed and rearranged, to go on with; NULL: none is. Outputs are stored as they are to lie by one kernel as well. */
@@ -69,6 +71,46 @@ bool fuse_stages(Arena *arena, Syms *syms, const Def *def, FuseStages *stages)
     stages->first = cut_as_definition(&c, &first);
     stages->rest = cut_as_definition(&c, &rest);
     stages->left = kept.name;
+    return true;
+}
+
+/* A size that the kernel declares; NULL: it is not known. */
+static const Aff *declared_size(Arena *arena, const Def *def, const Unit *unit, const Expr *size)
+{
+    EvalEnv env;
+
+    eval_init(&env, arena, def->aff);
+    for (int i = 0; i < def->dims.len; i++)
+        eval_bind(&env, def->dims.data[i].name, def->dims.data[i].size);
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_ASSIGN)
+            eval_assign(&env, unit->body.data[i]->name, unit->body.data[i]->value, NULL);
+    return eval_aff(&env, size, NULL);
+}
+
+static bool shapes_agree(Arena *arena, const Def *def, const Unit *first, const Unit *rest)
+{
+    for (int i = 0; i < first->body.len; i++) {
+        const Stmt *a = first->body.data[i], *b = a->kind == STMT_INPUT ? block_find(&rest->body, STMT_INPUT, a->name) : NULL;
+
+        if (b && a->n_shape != b->n_shape)
+            return false;
+        for (int d = 0; b && d < a->n_shape; d++) {
+            const Aff *one = declared_size(arena, def, first, a->shape[d]), *other = declared_size(arena, def, rest, b->shape[d]);
+
+            if (one && other && one != other)
+                return false;
+        }
+    }
+    return true;
+}
+
+bool fuse_shapes_agree(Arena *arena, const Def *def, const Program *first, const Program *rest)
+{
+    for (int i = 0; i < first->units.len; i++)
+        for (int k = 0; k < rest->units.len; k++)
+            if (!shapes_agree(arena, def, first->units.data[i], rest->units.data[k]))
+                return false;
     return true;
 }
 

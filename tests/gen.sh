@@ -686,6 +686,9 @@ try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 try ../tests/gen/gates_of_channels --set C=32 --bind N=3 --bind H=7 --bind W=5
 try ../tests/gen/gates_of_channels --dtype fp16 --target sm_75 --set C=32 --set H=7 --set W=8 --bind N=3
 try ../tests/gen/gates_of_groups --set C=32 --bind N=5 --bind L=40
+try ../tests/gen/keys_less_a_query --set D=64 --bind H=2 --bind n=77
+try ../tests/gen/keys_less_a_query --target sm_90a --bind D=64 --bind H=2 --bind n=77
+try ../tests/gen/columns_less_a_query --set D=64 --bind n=77
 for target in sm_80 sm_90a; do # softmax steps in branches within branches, and behind those
     try ../tests/gen/steps_in_nested_branches --target $target --bind L=70 --bind S=200 --data growing
     try ../tests/gen/steps_behind_nested_branches --target $target --bind L=70 --bind S=200 --data growing

@@ -196,6 +196,38 @@ static bool leads_alike(const DefValue *value)
     return false;
 }
 
+static bool is_of_blocks(const Axis *axis, DefDim dim)
+{
+    return (axis->kind == AXIS_ROWS || axis->kind == AXIS_COLS) && named_like(axis, dim);
+}
+
+/* Whether a dimension of one element has the name of what blocks are spread over, and this tile of it is broadcast. */
+static bool is_one_beside(const Flow *flow, const Axis *axis, DefDim dim)
+{
+    return axis->kind == AXIS_ONE && flow_is_one(dim) && (is_of_blocks(flow->rows, dim) || is_of_blocks(flow->cols, dim));
+}
+
+/* `Copy q (1, D) as q2`, beside tiles of q that a product takes, of which `Copy q (rows, D)` says so then. */
+static void put_ones(Writer *w, Stmt *copy, const Node *load, DefDim rows, DefDim cols)
+{
+    const Flow *flow = w->flow;
+    bool row = is_one_beside(flow, load->row, rows), col = is_one_beside(flow, load->col, cols), differ = false;
+
+    for (int i = 0; i < flow->nodes.len; i++) {
+        const Node *node = flow->nodes.data[i];
+
+        differ |= node->kind == NODE_LOAD && node->value == load->value &&
+                  (is_one_beside(flow, node->row, rows) != row || is_one_beside(flow, node->col, cols) != col);
+    }
+    if (!differ || load->value->rank < 2 || !rows.name || !cols.name)
+        return;
+    copy->has_shape = true;
+    copy->n_shape = 2;
+    copy->shape = arena_array(w->arena, Expr *, 2);
+    copy->shape[0] = row ? expr_int(w->arena, 1) : name_expr(w, rows.name);
+    copy->shape[1] = col ? expr_int(w->arena, 1) : name_expr(w, cols.name);
+}
+
 /* Where names alone do not say which loop or block axis a dimension follows, the
  * copy says it: `in coordinate [len = j]`; by place where the names are equal, of leading ones as well. */
 static void put_coords(Writer *w, Stmt *copy, const Node *load)
@@ -208,6 +240,7 @@ static void put_coords(Writer *w, Stmt *copy, const Node *load)
         rows.name = w->flow->cols->dim.name;
     if (flow_has_alias(w->flow, value, false))
         cols.name = w->flow->cols->dim.name;
+    put_ones(w, copy, load, rows, cols);
     bool alike = leads_alike(value), by_place = alike || !rows.name || !cols.name || strcmp(rows.name, cols.name) == 0;
 
     if (axis_obvious(w, load->row, rows) && axis_obvious(w, load->col, cols))

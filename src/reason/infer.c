@@ -336,12 +336,26 @@ static bool meets_others(Plan *plan, const Stmt *copy, const PlanTensor *tensor,
     return (turned || has_rows_beside(plan, extent)) && is_broadcast(plan, tensor->stmt->shape[d]);
 }
 
+/* Whether a copy says 1 for a dimension of one element that is spread over blocks: it is broadcast, though other tiles of the tensor
+ * are the block's, as those that are multiplied. */
+static bool is_said_one(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
+{
+    const Expr *size = copy->n_shape == 2 ? copy->shape[d == tensor->rank - 1] : NULL, *dim = tensor->stmt->shape[d];
+    const Aff *length = size && size->kind == EXPR_INT && size->i == 1 && dim->kind == EXPR_NAME && plan_in_grid(plan, dim->name)
+                            ? eval_aff(&plan->env, dim, plan->diags) : NULL;
+    int64_t known;
+
+    return length && aff_is_const(length, &known) && known == 1;
+}
+
 static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
     const Coord *coord = plan_coord(plan, copy, tensor, d);
     const Extent *extent = NULL;
 
+    if (is_said_one(plan, copy, tensor, d))
+        return plan_extent(plan, EXT_ONE, NULL);
     if (plan_part(plan, copy, tensor, d))
         return extent_of_part(plan, plan_part(plan, copy, tensor, d));
     if (coord)

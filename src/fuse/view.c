@@ -770,9 +770,57 @@ static Expr *follows_dim(const Unviewer *u, const Expr *dim)
     return expr_copy(u->arena, dim);
 }
 
-/* rows: what they are called where it is seen. Coordinates: those that there were, of what is seen whole, and which part or entry. */
-static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *decl, const Expr *rows)
+/* Whether a coordinate names two dimensions of the tensor: of (N, N, D) no name says which. */
+static bool names_two(const Coord *coords, int n, const Stmt *decl)
 {
+    for (int i = 0; i < n; i++) {
+        int dims = 0;
+
+        for (int d = 0; coords[i].name && d < decl->n_shape; d++)
+            dims += expr_is_name(decl->shape[d], coords[i].name);
+        if (dims > 1)
+            return true;
+    }
+    return false;
+}
+
+/* Where the tile is along what it is called where it is seen: what a coordinate says, the loop over it or the block's place; all of it
+ * begins at 0. */
+static Expr *place_along(const Unviewer *u, const Stmt *copy, const Expr *dim)
+{
+    for (int i = 0; i < copy->n_coords; i++)
+        if (copy->coords[i].name && expr_is_name(dim, copy->coords[i].name))
+            return copy->coords[i].value;
+    Expr *place = follows_dim(u, dim);
+    return place->kind == EXPR_NAME && (!expr_equal(place, dim) || counted(&u->unit->body, place->name)) ? place : expr_int(u->arena, 0);
+}
+
+/* Likewise all coordinates by their places; false: what rows there are no place says. */
+static bool place_all(const Unviewer *u, Stmt *s, int which, const Stmt *decl)
+{
+    const View *v = &u->views->list.data[which];
+    int rank = v->tensor->rank;
+    Coord *coords = arena_array(u->arena, Coord, rank);
+
+    if (rows_of(v) != rank - 2 || (s->n_coords > 0 && !s->coords[0].name))
+        return false;
+    for (int d = 0; d < rank; d++) {
+        bool entry = d < rank - 2 && !v->at[d];
+
+        if (entry && (decl->shape[d]->kind != EXPR_NAME || !counted(&u->unit->body, decl->shape[d]->name)))
+            return false;
+        coords[d].value = v->at[d] ? expr_copy(u->arena, v->at[d]) : entry ? expr_copy(u->arena, decl->shape[d]) : place_along(u, s, u->shapes[which][v->axes[d]]);
+    }
+    s->coords = coords;
+    s->n_coords = rank;
+    return true;
+}
+
+/* rows: what they are called where it is seen. Coordinates: those that there were, of what is seen whole, and which part or entry. */
+static void put_back_coords(Unviewer *u, Stmt *s, int which, const Stmt *decl)
+{
+    const View *v = &u->views->list.data[which];
+    const Expr *rows = u->shapes[which][v->seen->rank - 2];
     Coord *coords = arena_array(u->arena, Coord, s->n_coords + v->tensor->rank);
     int sides[2] = {rows_of(v), v->tensor->rank - 1}, n = 0;
 
@@ -797,7 +845,11 @@ static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *dec
     for (int d = 0; d < v->tensor->rank; d++)
         if (v->at[d])
             coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
-    u->fails |= names_twice(coords, n) && !name_none(v, coords, n, of_sides);
+    bool twice = names_twice(coords, n);
+    if (twice ? !name_none(v, coords, n, of_sides) : names_two(coords, n, decl)) {
+        u->fails |= !place_all(u, s, which, decl);
+        return;
+    }
     s->coords = coords;
     s->n_coords = n;
 }
@@ -849,7 +901,7 @@ static void put_back_copy(Unviewer *u, Stmt *s, int which)
     s->shape[1] = cols;
     u->fails |= rows->kind != EXPR_NAME || cols->kind != EXPR_NAME;
     if (!u->fails)
-        put_back_coords(u, s, v, decl, u->shapes[which][v->seen->rank - 2]);
+        put_back_coords(u, s, which, decl);
 }
 
 static void put_back_copies(Unviewer *u, Block *block)

@@ -802,7 +802,7 @@ static bool place_all(const Unviewer *u, Stmt *s, int which, const Stmt *decl)
     int rank = v->tensor->rank;
     Coord *coords = arena_array(u->arena, Coord, rank);
 
-    if (rows_of(v) != rank - 2 || (s->n_coords > 0 && !s->coords[0].name))
+    if ((v->told ? !v->at[rank - 2] : rows_of(v) != rank - 2) || (s->n_coords > 0 && !s->coords[0].name))
         return false;
     for (int d = 0; d < rank; d++) {
         bool entry = d < rank - 2 && !v->at[d];
@@ -871,11 +871,17 @@ static void put_back_told(Unviewer *u, Stmt *s, int which, const Stmt *decl)
         s->shape[1] = expr_copy(u->arena, decl->shape[v->tensor->rank - 1]);
     }
     u->fails |= s->n_coords > 0 || s->shape[1]->kind != EXPR_NAME;
-    s->coords = arena_array(u->arena, Coord, v->tensor->rank);
+    Coord *coords = arena_array(u->arena, Coord, v->tensor->rank);
+    int n = 0;
     for (int d = 0; d < v->tensor->rank && !u->fails; d++)
         if (v->at[d])
-            s->coords[s->n_coords++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
-    u->fails |= names_twice(s->coords, s->n_coords); /* of (N, N, Z) no name says which */
+            coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
+    if (names_two(coords, n, decl)) {
+        u->fails |= !place_all(u, s, which, decl);
+        return;
+    }
+    s->coords = coords;
+    s->n_coords = n;
 }
 
 static void put_back_copy(Unviewer *u, Stmt *s, int which)

@@ -327,6 +327,14 @@ static Expr *place_in_part(Plan *plan, const Stmt *from, const PlanTensor *tenso
     return first ? binary(plan, EO_ADD, first, place_within(plan, "row", tile)) : NULL;
 }
 
+/* Where each row lies along a dimension, or, by the name of what blocks go over, where all of them do. */
+static Expr *place_told(Plan *plan, const Tile *tile, const Coord *given)
+{
+    bool of_block = given->value && given->value->kind == EXPR_NAME && plan_in_grid(plan, given->value->name);
+
+    return of_block ? given_coord(plan, given) : plan_positions(plan, tile, given->value);
+}
+
 /* Each row lies where its coordinates say, or, in a part of fewer rows than the tile has, behind the part's first; the
  * bound says which rows there are. */
 static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile, Stmt *copy)
@@ -351,7 +359,7 @@ static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const
         const Coord *given = plan_coord(plan, from, tensor, d);
 
         values[d] = d == sides.row && plan_part(plan, from, tensor, d) ? place_in_part(plan, from, tensor, d, tile)
-                    : given ? plan_positions(plan, tile, given->value)
+                    : given ? place_told(plan, tile, given)
                             : lead_coord(plan, from, tensor, d, lead_place(tensor, sides, d));
     }
     set_coords(plan, tensor, values, copy);

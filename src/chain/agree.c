@@ -16,7 +16,10 @@
  * For bounds only what a coordinate in a loop moves along is streamed, not what its bound alone names; and of what one tile
  * is copied of there is more.
  *
- * Then on few entries again, of numbers with a mean, scores far below 0, and numbers as small as an epsilon.
+ * Then on few entries again, of numbers with a mean, scores far below 0, and numbers as small as an epsilon. And on some where each
+ * dimension has a form of its own, so that none is always the larger one of two: more of what there are few of than a tile has elements, as well.
+ * Where conditions compare with numbers, as of a window, some blocks beyond these, on numbers that are mostly 0, so that each key shows.
+ * An edit is tried on more of these before it is suggested.
  *
  * So there is a turn behind the first, and a last one that is not full; more where the definition says numbers, as
  * of a block's size, and that is little work; and whole tiles where it takes no such sizes.
@@ -38,7 +41,7 @@
 
 #include <math.h>
 
-enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, LEAST_TILE = 16, MOST_TURNS = 32 };
+enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, LEAST_TILE = 16, MOST_TURNS = 32, MIXED = 2, MIXED_OF_EDITS = 10 };
 
 /* The work that a comparison may take. */
 typedef struct Limits {
@@ -69,6 +72,7 @@ typedef struct Agree {
     Small on;
     VEC(Reach) reaches;
     int block; /* the largest number that the Operator says, as of a block's size or a window */
+    int64_t far; /* the largest number that conditions compare with, as of a window, */
     int turns; /* the most that a loop has whose bound is a number */
     const Limits *most;
     int tiles; /* of a sketch */
@@ -407,6 +411,35 @@ static int largest_param(const Def *def)
     return most;
 }
 
+/* The largest number in a condition, by name or not. */
+static int64_t largest_compared(const Def *def, const Expr *e)
+{
+    const Stmt *named = e && e->kind == EXPR_NAME ? block_find(&def->unit->body, STMT_PARAM, e->name) : NULL;
+    int64_t most = e && e->kind == EXPR_INT ? e->i : 0;
+
+    if (named && named->value && named->value->kind == EXPR_INT && !def_dim(def, e->name))
+        most = named->value->i;
+    for (int i = 0; e && i < (e->kind == EXPR_BINARY ? 2 : 0); i++) {
+        int64_t of = largest_compared(def, i ? e->b : e->a);
+        most = of > most ? of : most;
+    }
+    return most;
+}
+
+static int64_t largest_condition(const Def *def, const Block *block)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        int64_t all[] = {s->kind == STMT_COMPUTE ? largest_compared(def, stmt_condition(s)) : 0, largest_condition(def, &s->body), largest_condition(def, &s->orelse)};
+
+        for (size_t k = 0; k < TW_COUNT(all); k++)
+            most = all[k] > most ? all[k] : most;
+    }
+    return most;
+}
+
 /* What is tried, the most telling first. */
 typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY, TURNS, THREE, LESS, FEW } Form;
 
@@ -538,6 +571,79 @@ static void draw(Agree *a, const Attempt *attempt, uint64_t number, bool probe)
         if (extent == 1)
             a->unlike += attempt->shared == FEW ? size : (size == 1 ? 0 : known ? 0.3 : in_all_inputs(def, dim->sym) ? 0.5 : 1) - (size == 3 ? 0.015 : 0.01 * size); /* of 2 a quotient is a remainder, too */
         vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, size});
+    }
+    bind_params(a);
+}
+
+/* The k-th of some numbers that look drawn. */
+static uint64_t drawn(uint64_t number, int k)
+{
+    uint64_t x = (number * 64 + (uint64_t)k) * 0x9e3779b97f4a7c15u;
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    return x ^ (x >> 29);
+}
+
+/* Of what tiles have one entry of; many: more than any tile has elements along a dimension. */
+static int mixed_count(const Agree *a, uint64_t number, bool many)
+{
+    static const int counts[] = {1, 1, 2, 2, 3, 4, 6};
+    int most = 1;
+
+    for (int i = 0; many && i < a->reaches.len; i++)
+        most = larger(most, a->reaches.data[i].extent);
+    return many ? most + 2 : counts[number % TW_COUNT(counts)];
+}
+
+/* Each dimension in a form of its own; the first numbers: many entries of one, and a part of a tile of all else. */
+static void draw_mixed(Agree *a, int number)
+{
+    enum { PARAMS = 1 << 5 };
+    static const Form forms[] = {FEW, PART, NEXT, RAGGED, THREE, LESS, MANY};
+    static const int params[] = {1, 2, 7, 20, 40};
+    const Def *def = a->on.chain->def;
+    bool many = number < count_entries(a);
+    int tiled = 0, counted = 0;
+
+    a->on.shape.len = 0;
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        const Reach *reach = find_reach(a, dim->name);
+        uint64_t x = drawn((uint64_t)number, i);
+        int size;
+
+        if (!dim->sym || strcmp(dim->sym->name, dim->name) != 0)
+            continue;
+        if (!reach || reach->extent == 1)
+            size = many && counted != number ? 1 : mixed_count(a, x, many), counted++;
+        else if (!reach->moved)
+            size = reach->extent;
+        else
+            size = tiled_size(a, many ? PART : forms[x % TW_COUNT(forms)], reach, tiled++);
+        vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, size});
+    }
+    for (int i = 0; i < def->params.len; i++)
+        if (!def->params.data[i].default_value)
+            vec_push(a->on.arena, &a->on.shape, (RefBinding){def->params.data[i].name, params[drawn((uint64_t)number, PARAMS + i) % TW_COUNT(params)]});
+}
+
+/* Dimensions along which there are several tiles reach beyond the largest number in a condition, all else has one entry. */
+static void draw_far(Agree *a)
+{
+    const Def *def = a->on.chain->def;
+    int tiled = 0;
+
+    a->on.shape.len = 0;
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        const Reach *reach = find_reach(a, dim->name);
+        int64_t size = 1;
+
+        if (!dim->sym || strcmp(dim->sym->name, dim->name) != 0)
+            continue;
+        if (reach && reach->extent > 1)
+            size = reach->moved ? a->far + tiled_size(a, RAGGED, reach, tiled++) : reach->extent;
+        vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, (double)size});
     }
     bind_params(a);
 }
@@ -727,30 +833,61 @@ static void say_no_value(Agree *a, SmallFinding *f)
     *f = (SmallFinding){.worst = INFINITY, .message = a->error, .note = arena_printf(a->on.arena, "executed at %s", launch_text(a->on.arena, &a->on.shape))};
 }
 
-/* On the first of the shapes that can be executed; false: the outputs differ. */
-static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, SmallFinding *f)
+/* Whether the Kernels could be executed, with the tensors that were made, or not. */
+static bool runs(Agree *a, bool made)
 {
     const char *error;
-    bool ran = false;
+    bool ran;
 
-    for (int i = 0; i < n && !ran && attempts[i].counts && !has_no_value(a); i++) {
-        bool made = make(a, &attempts[i], fill);
-
-        a->on.work = 0;
-        ran = made && small_run(&a->on, a->most->work, a->most->steps, &error);
-        spend(a);
-        a->heavy |= made && !ran && a->on.work > 0; /* it began */
-        a->error = made && !ran ? error : a->error;
-    }
+    a->on.work = 0;
+    ran = made && small_run(&a->on, a->most->work, a->most->steps, &error);
+    spend(a);
+    a->heavy |= made && !ran && a->on.work > 0; /* it began */
+    a->error = made && !ran ? error : a->error;
     a->ran |= ran;
     if (ran)
         note_sizes(a);
+    return ran;
+}
+
+/* Whether what was executed gives what the definition says. */
+static bool is_as_defined(Agree *a, bool ran, SmallFinding *f)
+{
     if (!ran && has_no_value(a)) {
         say_no_value(a, f);
         return false;
     }
     return !ran || small_agrees(&a->on, a->on.arena, f) || f->worst < LEAST || /* integers may all be wrong by one */
            (f->wrong == 0 && dtype_is_float(a->on.outputs[f->output]->dtype));
+}
+
+/* On the first of the shapes that can be executed; false: the outputs differ. */
+static bool agrees_on(Agree *a, const Attempt *attempts, int n, FillKind fill, SmallFinding *f)
+{
+    bool ran = false;
+
+    for (int i = 0; i < n && !ran && attempts[i].counts && !has_no_value(a); i++)
+        ran = runs(a, make(a, &attempts[i], fill));
+    return is_as_defined(a, ran, f);
+}
+
+/* On those of many entries, and on so many where each dimension has a form of its own. */
+static bool agrees_on_mixed(Agree *a, int most, SmallFinding *f)
+{
+    enum { MOST_NUMBERS = 60 };
+    bool right = true;
+
+    a->on.fill = FILL_NORMAL;
+    for (int number = 0, done = 0; a->ran && right && done < most && number < MOST_NUMBERS; number++) {
+        const char *error;
+
+        draw_mixed(a, number);
+        if (!is_little(a) || !small_make(&a->on, &error))
+            continue;
+        right = is_as_defined(a, runs(a, true), f);
+        done += number >= count_entries(a);
+    }
+    return right;
 }
 
 /* Warnings that leave open whether the result is another; what else was said is the cause of what would be found. */
@@ -791,6 +928,7 @@ static bool begin_with(Agree *a, Arena *arena, Chain *own)
     a->most = &LITTLE;
     a->on = (Small){.chain = own, .arena = arena, .options = &options, .fill = FILL_NORMAL};
     a->block = largest_number(&own->def->unit->body);
+    a->far = largest_condition(own->def, &own->def->unit->body);
     if (a->tiles < CHOICES - 1)
         a->block = larger(a->block, largest_param(own->def));
     for (int i = 0; i < own->tile->kernels.len; i++)
@@ -833,6 +971,27 @@ static bool lacks_bounds(const Agree *a, const Attempt *attempts)
     return false;
 }
 
+/* On numbers that are mostly 0, of which sums show each term, beyond the largest number that conditions compare with: of a large
+ * shape some blocks. */
+static bool agrees_far(Agree *a, SmallFinding *f)
+{
+    enum { MOST_FAR = 1 << 16 };
+    const Limits *most = a->most;
+    const char *error;
+    bool right;
+
+    if (!a->ran || a->far < LEAST_TILE || a->far > MOST_FAR || !small_may_run_some(a->on.chain))
+        return true;
+    draw_far(a);
+    a->most = &MORE;
+    a->on.fill = FILL_SPARSE;
+    a->on.some = true;
+    right = count_elements(a, false) > a->most->elements || !small_make(&a->on, &error) || is_as_defined(a, runs(a, true), f);
+    a->on.some = !right; /* what differs is looked at again */
+    a->most = most;
+    return right;
+}
+
 static bool agrees(Agree *a, SmallFinding *f)
 {
     bool right = true;
@@ -847,7 +1006,7 @@ static bool agrees(Agree *a, SmallFinding *f)
             a->most = &LITTLE;
         }
     }
-    return right;
+    return right && agrees_far(a, f) && agrees_on_mixed(a, a->on.chain->proves ? MIXED_OF_EDITS : MIXED, f);
 }
 
 /* ---- less work --------------------------------------------------------------------------------------------- */
@@ -918,10 +1077,15 @@ static bool agrees_there(Agree *a, const Agree *other, SmallFinding *f)
     for (int i = 0; i < other->on.shape.len; i++)
         vec_push(a->on.arena, &a->on.shape, other->on.shape.data[i]);
     a->on.fill = other->on.fill;
+    a->on.some = other->on.some;
     ran = small_make(&a->on, &error) && small_run(&a->on, a->most->work, a->most->steps, &error);
     spend(a);
     a->most = &LITTLE;
-    return !ran || small_agrees(&a->on, a->on.arena, f);
+    if (!ran || small_agrees(&a->on, a->on.arena, f)) {
+        a->on.some = false;
+        return true;
+    }
+    return false;
 }
 
 static bool agrees_with_more(Agree *a, SmallFinding *f)

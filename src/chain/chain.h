@@ -51,6 +51,7 @@ typedef struct Chain {
     bool edits;             /* edits for what is wrong are looked for, and tried (suggest.h) */
     bool executed;          /* Kernels and the definition beside them were, on small shapes (agree.h) */
     bool met_several;       /* there, with several tiles or entries along each dimension */
+    bool proves;            /* it is of an edit: executed on more shapes before it is suggested */
     bool keeps_witness;     /* where they differ, ... */
     struct Witness *witness; /* ... of it, in the chain's arena; NULL: they do not, or it was not asked for */
     double *work_left;      /* that other texts of a program may take to be executed, in multiply-adds; NULL: any */

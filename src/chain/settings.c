@@ -56,6 +56,7 @@ Chain *chain_like(Arena *arena, const Chain *like, Diags *diags)
     copy_settings(arena, &chain->run_with, &like->run_with);
     chain->only_tried = like->only_tried;
     chain->schedule = like->schedule;
+    chain->proves = like->proves;
     chain->work_left = like->work_left;
     return chain;
 }

@@ -23,6 +23,7 @@ typedef struct Small {
     Tensor **inputs, **outputs;
     FillKind fill;
     double work; /* of the last run, in multiply-adds */
+    bool some;   /* of a large shape: only some blocks are executed, and a few rows that they write compared */
 } Small;
 
 /* What is wrong with an output; text in the arena that it was asked for with. */
@@ -39,6 +40,8 @@ typedef struct SmallFinding {
 bool small_make(Small *t, const char **error);
 /* The tensor of the definition; NULL: it has none of that name. */
 Tensor *small_find(const Small *t, const char *name);
+/* Whether a row of an output says by itself whether it was written: one kernel stores it whole, and no block adds to it. */
+bool small_may_run_some(const Chain *chain);
 /* Executes t->chain->tile; most: work, in multiply-adds; most_steps: operations, 0: any number. */
 bool small_run(Small *t, double most, int64_t most_steps, const char **error);
 /* Whether all outputs agree with the definition. */

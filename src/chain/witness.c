@@ -37,11 +37,13 @@ static double *wanted(Small *on, Ref *ref, int output)
     double *want = arena_array(on->arena, double, (size_t)all + 1);
 
     for (int64_t done = 0; done < all; done += cols) {
-        const double *row = ref_row(ref, output, at);
+        bool known = !on->some || !isnan(tensor_get(t, at));
+        const double *row = known ? ref_row(ref, output, at) : NULL;
 
-        if (!row)
+        if (known && !row)
             return NULL;
-        memcpy(want + done, row, (size_t)cols * sizeof *row);
+        for (int64_t k = 0; k < cols; k++)
+            want[done + k] = known ? row[k] : NAN;
         tensor_step(t, t->rank - 1, at);
     }
     return want;
@@ -128,7 +130,7 @@ static void shrink(Witness *w)
         for (int i = 0; i < w->on.shape.len; i++)
             if (w->on.shape.data[i].value > 1 && w->on.shape.data[i].value <= ENTRIES)
                 differs_with(w, i, 1);
-    for (int i = 0; i < w->on.shape.len && w->on.work > LONG_TRY; i++)
+    for (int i = 0; i < w->on.shape.len && w->on.work > LONG_TRY && !w->on.some; i++)
         for (double less = floor(0.6 * w->on.shape.data[i].value); less >= LEAST_TILED && keeps_order(w, i, less) && differs_with(w, i, less);)
             less = floor(0.6 * less);
 }

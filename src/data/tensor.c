@@ -233,6 +233,16 @@ static void bar_row(Draw *draw, const Tensor *t, const int64_t *at, double low, 
         row[j] = all || rng_below(&draw->rng, 2) ? low : 0;
 }
 
+/* One element of a row, and some more: so few that most products of two rows are 0, and so small that none is large. */
+static void thin_row(Draw *draw, double *row, int64_t n)
+{
+    enum { OF_WHICH_ONE = 64 };
+    int64_t kept = n > 0 ? (int64_t)rng_below(&draw->rng, (uint64_t)n) : 0;
+
+    for (int64_t j = 0; j < n; j++)
+        row[j] = rng_below(&draw->rng, OF_WHICH_ONE) && j != kept ? 0 : copysign(0.25 * (1 + rng_uniform(&draw->rng)), row[j]);
+}
+
 static void scale_row(double *row, int64_t n, double factor)
 {
     for (int64_t j = 0; j < n; j++)
@@ -250,6 +260,7 @@ static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_
     case FILL_LARGE: scale_row(row, n, 30); break;
     case FILL_SMALL: case FILL_SMALL_FIRST: scale_row(row, n, 1e-3); break;
     case FILL_TINY: scale_row(row, n, 1e-4); break;
+    case FILL_SPARSE: thin_row(draw, row, n); break;
     case FILL_GROWING: scale_row(row, n, growth(t, at)); break;
     case FILL_BARRED: bar_row(draw, t, at, least(t->dtype), row, n); break;
     case FILL_HIDDEN: bar_row(draw, t, at, dtype_bytes(t->dtype) == 1 ? least(t->dtype) : -INFINITY, row, n); break;

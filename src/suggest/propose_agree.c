@@ -110,24 +110,32 @@ static bool scales(const Stmt *own, const Stmt *theirs)
     return both && (own->op == OP_MULTIPLY || own->op == OP_DIVIDE) && (theirs->op == OP_MULTIPLY || theirs->op == OP_DIVIDE);
 }
 
-/* A statement of the definition that changes a tensor, behind one of the Kernel that gives a tile of this name. */
+/* In place of one that gives a tile of this name, or behind it. */
+static bool try_done_as(Beside *b, const Stmt *theirs, const Stmt *own, bool in_place)
+{
+    Span behind = {own->span.end, own->span.end};
+    bool alike = own->op_known && theirs->op_known && (own->op == theirs->op || scales(own, theirs));
+
+    if (!expr_is_name(compute_result(own), expr_base_name(theirs->args[0])))
+        return false;
+    if (in_place)
+        return alike && suggest_edit(b->s, own->span, suggest_text(b->s, theirs), "as the definition has it");
+    return suggest_edit(b->s, behind, arena_printf(b->s->arena, "\n%s%s", suggest_indent(b->s, own->span.start), suggest_text(b->s, theirs)),
+                        "what the Operator does as well");
+}
+
+/* A statement of the definition that changes a tensor: sooner one of the Kernel is meant to be this than that there is another. */
 static bool try_missing(Beside *b)
 {
     for (int k = 0; k < b->definition->body.len; k++) {
         const Stmt *theirs = b->definition->body.data[k];
         const char *name = theirs->kind == STMT_COMPUTE && theirs->n_args ? expr_base_name(theirs->args[0]) : NULL;
-        bool changes = name && expr_is_name(compute_result(theirs), name);
-        for (int i = 0; changes && !is_done(b, theirs) && i < b->computes.len; i++) {
-            const Stmt *own = b->computes.data[i];
-            Span behind = {own->span.end, own->span.end};
-            bool alike = own->op_known && theirs->op_known && expr_is_name(compute_result(own), name) && (own->op == theirs->op || scales(own, theirs));
-            if (alike && suggest_edit(b->s, own->span, suggest_text(b->s, theirs), "as the definition has it"))
-                return true;
-            if (expr_is_name(compute_result(own), name) &&
-                suggest_edit(b->s, behind, arena_printf(b->s->arena, "\n%s%s", suggest_indent(b->s, own->span.start), suggest_text(b->s, theirs)),
-                             "what the Operator does as well"))
-                return true;
-        }
+        bool changes = name && expr_is_name(compute_result(theirs), name) && !is_done(b, theirs);
+
+        for (int behind = 0; behind < 2; behind++)
+            for (int i = 0; changes && i < b->computes.len; i++)
+                if (try_done_as(b, theirs, b->computes.data[i], !behind))
+                    return true;
     }
     return false;
 }
@@ -284,6 +292,29 @@ static bool try_exchanged(Beside *b, const Stmt *stmt)
     return suggest_stmt(b->s, stmt, changed, "the other way round it is what the Operator says");
 }
 
+/* A number that conditions of the definition say. */
+static bool try_number_of(Beside *b, const Expr *own, const Expr *theirs)
+{
+    if (!theirs)
+        return false;
+    if (theirs->kind == EXPR_INT && theirs->i != own->i && suggest_edit(b->s, own->span, suggest_expr(b->s, theirs), "the number of the definition"))
+        return true;
+    for (int i = 0; i < theirs->n_args; i++)
+        if (try_number_of(b, own, theirs->args[i]))
+            return true;
+    return try_number_of(b, own, theirs->a) || try_number_of(b, own, theirs->b);
+}
+
+static bool try_numbers_of(Beside *b, const Expr *own)
+{
+    if (!own)
+        return false;
+    for (int i = 0; own->kind == EXPR_INT && i < b->definition->body.len; i++)
+        if (b->definition->body.data[i]->kind == STMT_COMPUTE && try_number_of(b, own, stmt_condition(b->definition->body.data[i])))
+            return true;
+    return try_numbers_of(b, own->a) || try_numbers_of(b, own->b);
+}
+
 /* A comparison with its bound, or without it; the other side of it. */
 static bool try_bounds(Beside *b, const Expr *e)
 {
@@ -404,7 +435,7 @@ static bool try_as_defined(Vary *v)
     if (try_numbers(&b) || try_groups(&b) || try_means(&b) || try_orders(&b, &v->kernel->body))
         return true;
     for (int i = 0; i < b.computes.len; i++)
-        if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_bounds(&b, stmt_condition(b.computes.data[i])) ||
+        if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_numbers_of(&b, stmt_condition(b.computes.data[i])) || try_bounds(&b, stmt_condition(b.computes.data[i])) ||
             try_begins(&b, stmt_condition(b.computes.data[i])))
             return true;
     Cuts cuts = cuts_of(s);

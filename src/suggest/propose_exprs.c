@@ -121,6 +121,8 @@ static bool try_other_sign(Site *t, Expr *e)
             Expr other = *e;
 
             other.op = LIKE[i][k];
+            if (other.op == EO_MUL && (expr_is_one(e->a) || expr_is_one(e->b))) /* that is one of the two alone */
+                continue;
             if (other.op != e->op && try_as(t, e, other, "with this sign it is what the Operator says"))
                 return true;
         }
@@ -128,10 +130,11 @@ static bool try_other_sign(Site *t, Expr *e)
     return e->kind == EXPR_UNARY && e->op == EO_NEG && try_as(t, e, *e->a, "without the sign it is what the Operator says");
 }
 
-/* `Divide v, N` for `Divide v, N - 1`. */
+/* `Divide v, N` for `Divide v, N - 1`, `0:n` for `0:n - 1`. */
 static bool try_without_number(Site *t, Expr *e)
 {
-    bool added = t->role == VALUE && t->stmt->kind == STMT_COMPUTE && e->kind == EXPR_BINARY && (e->op == EO_ADD || e->op == EO_SUB) && e->b->kind == EXPR_INT;
+    bool alone = (t->role == VALUE && t->stmt->kind == STMT_COMPUTE) || (t->role == BOUND && e == t->root);
+    bool added = alone && e->kind == EXPR_BINARY && (e->op == EO_ADD || e->op == EO_SUB) && e->b->kind == EXPR_INT;
 
     return added && try_as(t, e, *e->a, "this alone is what the Operator says");
 }

@@ -5,7 +5,7 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_L
 
 typedef struct Row {
     DiagCode code;
-    Proposal *proposals[32]; /* the likeliest first */
+    Proposal *proposals[36]; /* the likeliest first */
 } Row;
 
 static const Row TABLE[] = {
@@ -96,7 +96,7 @@ static const Row TABLE[] = {
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
-    {TW0523, {propose_else_zero, propose_twin, propose_other_beginning, propose_unused_result, propose_unread_input, propose_alike, propose_whole_counts, propose_missing_pass, propose_last_tile, propose_turns_of_tiles, propose_defined_number, propose_lacking_coordinates, propose_lacking_op, propose_bounds, propose_agreement, propose_turned_sides, propose_lacking_at_store, propose_undivided, propose_by_hand, propose_missing_mask, propose_likely_exprs, propose_more_turns, propose_missing_stmt, propose_changed_stmt, propose_exchanged_operands, propose_lost_pass, propose_lacking_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
+    {TW0523, {propose_else_zero, propose_twin, propose_other_beginning, propose_unused_result, propose_unread_input, propose_alike, propose_whole_counts, propose_missing_pass, propose_other_guard, propose_last_tile, propose_turns_of_tiles, propose_defined_number, propose_lacking_coordinates, propose_lacking_op, propose_bounds, propose_agreement, propose_turned_sides, propose_lacking_at_store, propose_undivided, propose_by_hand, propose_missing_mask, propose_likely_exprs, propose_more_turns, propose_missing_stmt, propose_changed_stmt, propose_exchanged_operands, propose_lost_pass, propose_lacking_stmt, propose_moved_stmt, propose_one_less, propose_other_operand, propose_other_exprs}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_made, propose_cut_in_grid, propose_nearest, propose_copied_dimension, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
@@ -298,6 +298,7 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     if (!take_settings(chain, s->set))
         return false;
     *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};
+    chain->proves = true;
     chain->keeps_witness = s->strict && !s->witness && !s->kept && !s->set && !s->drop;
     done = s->stage(chain, source, s->fragment);
     if (chain->witness) {

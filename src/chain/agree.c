@@ -627,6 +627,33 @@ static void draw_mixed(Agree *a, int number)
             vec_push(a->on.arena, &a->on.shape, (RefBinding){def->params.data[i].name, params[drawn((uint64_t)number, PARAMS + i) % TW_COUNT(params)]});
 }
 
+/* Nothing along one that a loop goes over, and little of all else; false: no loop goes over it. */
+static bool draw_empty(Agree *a, int which)
+{
+    const Def *def = a->on.chain->def;
+    bool found = false;
+    int tiled = 0;
+
+    a->on.shape.len = 0;
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        const Reach *reach = find_reach(a, dim->name);
+        int size = 1;
+
+        if (!dim->sym || strcmp(dim->sym->name, dim->name) != 0)
+            continue;
+        if (reach && reach->extent > 1)
+            size = reach->moved ? tiled_size(a, PART, reach, tiled++) : reach->extent;
+        if (i == which && reach && reach->looped) {
+            found = true;
+            size = 0;
+        }
+        vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, size});
+    }
+    bind_params(a);
+    return found;
+}
+
 /* Dimensions along which there are several tiles reach beyond the largest number in a condition, all else has one entry. */
 static void draw_far(Agree *a)
 {
@@ -992,6 +1019,45 @@ static bool agrees_far(Agree *a, SmallFinding *f)
     return right;
 }
 
+/* What is no number, as 0 / 0 of sums of nothing, is as good as what the definition says of nothing. */
+static void take_as_defined(Small *on)
+{
+    const char *error;
+    Ref *ref = ref_new(on->arena, on->chain->def, on->shape.data, on->shape.len, on->inputs, REF_EXACT, &error);
+
+    for (int i = 0; ref && i < on->chain->def->outputs.len; i++) {
+        Tensor *t = on->outputs[i];
+        int64_t at[TENSOR_MAX_RANK] = {0}, all = tensor_count(t), cols = t->dims[t->rank - 1];
+
+        for (int64_t k = 0; k < all; k++, tensor_step(t, t->rank, at)) {
+            int64_t row_at[TENSOR_MAX_RANK];
+
+            if (isfinite(tensor_get(t, at)))
+                continue;
+            memcpy(row_at, at, sizeof at);
+            row_at[t->rank - 1] = 0;
+            tensor_set(t, at, ref_row(ref, i, row_at)[k % cols]);
+        }
+    }
+}
+
+/* Where a loop has no turn: what is set in its last one is not. */
+static bool agrees_empty(Agree *a, SmallFinding *f)
+{
+    const char *before = a->error, *error;
+    bool right = true;
+
+    a->on.fill = FILL_NORMAL;
+    for (int i = 0; a->ran && right && i < a->on.chain->def->dims.len; i++) {
+        if (!draw_empty(a, i) || !small_make(&a->on, &error) || !runs(a, true))
+            continue;
+        take_as_defined(&a->on);
+        right = is_as_defined(a, true, f);
+    }
+    a->error = before;
+    return right;
+}
+
 static bool agrees(Agree *a, SmallFinding *f)
 {
     bool right = true;
@@ -1006,7 +1072,7 @@ static bool agrees(Agree *a, SmallFinding *f)
             a->most = &LITTLE;
         }
     }
-    return right && agrees_far(a, f) && agrees_on_mixed(a, a->on.chain->proves ? MIXED_OF_EDITS : MIXED, f);
+    return right && agrees_far(a, f) && agrees_on_mixed(a, a->on.chain->proves ? MIXED_OF_EDITS : MIXED, f) && agrees_empty(a, f);
 }
 
 /* ---- less work --------------------------------------------------------------------------------------------- */

@@ -151,8 +151,8 @@ Proposal propose_undivided;
 Proposal propose_alike, propose_own_element, propose_same_source;
 /* propose_turned.c */
 Proposal propose_turned_condition, propose_turned_sides;
-/* propose_guarded.c */
-Proposal propose_other_guard;
+/* propose_last_turn.c, propose_guarded.c */
+Proposal propose_no_last_turn, propose_other_guard;
 /* propose_bounds.c */
 Proposal propose_bounds;
 /* propose_ones.c */

@@ -12,6 +12,7 @@
  *   propose_alike.c       what is said in several places
  *   propose_turned.c      rows for columns: products, conditions, columns of numbers
  *   propose_bounds.c      bounds of loops
+ *   propose_last_turn.c   what a loop does in its last turn
  *   propose_guarded.c     branches that leave out tiles which the mask in them is for
  *   propose_by_hand.c     steps of a softmax that is written out
  *   propose_untaken.c     what takes, or makes, a tile that nothing does

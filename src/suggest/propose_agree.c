@@ -400,7 +400,7 @@ static bool try_all_turns(Beside *b, const Cuts *cuts, const Stmt *loop)
 
 static bool try_one_more(Beside *b, const Stmt *loop)
 {
-    return suggest_edit(b->s, loop->hi->span, arena_printf(b->s->arena, "%s + 1", suggest_expr(b->s, loop->hi)), "its last turn as well");
+    return !vary_counts_all(b->s->unit, loop->hi) && suggest_edit(b->s, loop->hi->span, arena_printf(b->s->arena, "%s + 1", suggest_expr(b->s, loop->hi)), "its last turn as well");
 }
 
 /* cuts: of all tiles there are; NULL: one more. */

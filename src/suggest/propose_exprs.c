@@ -121,6 +121,8 @@ static bool try_other_sign(Site *t, Expr *e)
             Expr other = *e;
 
             other.op = LIKE[i][k];
+            if (other.op == EO_MUL && e->op == EO_DIV && t->role == BOUND) /* many turns of nothing */
+                continue;
             if (other.op == EO_MUL && (expr_is_one(e->a) || expr_is_one(e->b))) /* that is one of the two alone */
                 continue;
             if (other.op != e->op && try_as(t, e, other, "with this sign it is what the Operator says"))
@@ -438,6 +440,7 @@ static bool try_one_more(Site *t, Expr *e)
     static const ExprOp ops[] = {EO_ADD, EO_SUB};
     bool counts = e == t->root ? t->role == COORDINATE || t->role == BOUND : t->role == CONDITION && e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_NE;
 
+    counts &= t->role != BOUND || !vary_counts_all(t->v->kernel, e); /* where all is counted, one more only hides what is wrong */
     for (size_t i = 0; counts && i < TW_COUNT(ops); i++) {
         Expr *of = e == t->root ? e : e->b, was = *of;
 
@@ -481,11 +484,19 @@ static bool try_number(Site *t, Expr *e)
 
 /* ---- parts ------------------------------------------------------------------------------------------ */
 
+/* How many turns there are, and which elements count, hangs on the sizes that it did: a number may be as good on small shapes. */
+static bool try_part(Site *t, Expr *e, const Expr *part)
+{
+    bool lost = t->role != VALUE && vary_names_size(t->v->kernel, e) && !vary_names_size(t->v->kernel, part);
+
+    return !lost && try_as(t, e, *part, "this alone is what the Operator says");
+}
+
 static bool try_without(Site *t, Expr *e)
 {
     if (e->kind == EXPR_CALL && e->n_args == 2)
-        return try_as(t, e, *e->args[0], "this alone is what the Operator says") || try_as(t, e, *e->args[1], "this alone is what the Operator says");
-    return e->kind == EXPR_BINARY && (try_as(t, e, *e->a, "this alone is what the Operator says") || try_as(t, e, *e->b, "this alone is what the Operator says"));
+        return try_part(t, e, e->args[0]) || try_part(t, e, e->args[1]);
+    return e->kind == EXPR_BINARY && (try_part(t, e, e->a) || try_part(t, e, e->b));
 }
 
 /* ---- every place -------------------------------------------------------------------------------------- */

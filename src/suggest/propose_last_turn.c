@@ -1,4 +1,4 @@
-/* propose_last_turn.c: what a loop does in its last turn, where there may be none. Each change is executed beside the definition
+/* propose_last_turn.c: what a loop does in its last turn, or its first, where there may be none. Each change is executed beside the definition
  * before it is suggested (vary.h).
  *
  *   for k = 0:tiles                          for k = 0:tiles
@@ -15,6 +15,11 @@ static bool is_last_turn(const Stmt *loop, const Expr *e)
     const Expr *last = e && e->kind == EXPR_BINARY && e->op == EO_EQ && expr_is_name(e->a, loop->name) ? e->b : NULL;
 
     return last && last->kind == EXPR_BINARY && last->op == EO_SUB && expr_is_one(last->b) && loop->hi && expr_equal(last->a, loop->hi);
+}
+
+static bool is_first_turn(const Stmt *loop, const Expr *e)
+{
+    return e && e->kind == EXPR_BINARY && e->op == EO_EQ && expr_is_name(e->a, loop->name) && loop->lo && expr_equal(e->b, loop->lo);
 }
 
 static bool try_behind(Vary *v, const Stmt *loop, const Stmt *branch)
@@ -44,7 +49,7 @@ static bool try_last_turns(Vary *v)
         for (int k = 0; loop->kind == STMT_FOR && k < loop->body.len; k++) {
             const Stmt *branch = loop->body.data[k];
 
-            if (branch->kind == STMT_IF && is_last_turn(loop, branch->where) && try_behind(v, loop, branch))
+            if (branch->kind == STMT_IF && (is_last_turn(loop, branch->where) || is_first_turn(loop, branch->where)) && try_behind(v, loop, branch))
                 return true;
         }
     }

@@ -106,6 +106,32 @@ bool vary_copies(const Stmt *s)
     return none ? s->op == OP_ADD || s->op == OP_SUBTRACT : by && expr_is_one(by) && (s->op == OP_MULTIPLY || s->op == OP_DIVIDE);
 }
 
+static bool is_size(const void *user, const Expr *e)
+{
+    const Unit *kernel = *(const Unit *const *)user;
+
+    for (int i = 0; e->kind == EXPR_NAME && i < kernel->body.len; i++) {
+        const Stmt *s = kernel->body.data[i];
+
+        for (int d = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && d < s->n_shape; d++)
+            if (expr_is_name(s->shape[d], e->name))
+                return true;
+    }
+    return false;
+}
+
+bool vary_names_size(const Unit *kernel, const Expr *e)
+{
+    return e && expr_any(e, is_size, &kernel);
+}
+
+bool vary_counts_all(const Unit *kernel, const Expr *e)
+{
+    const Expr *of = e->kind == EXPR_CALL && e->n_args == 1 && text_equal_nocase(e->name, "ceil") ? e->args[0] : NULL;
+
+    return of && of->kind == EXPR_BINARY && of->op == EO_DIV && (is_size(&kernel, of->a) || vary_counts_all(kernel, of->a));
+}
+
 /* ---- what makes what ------------------------------------------------------------------------------------ */
 
 const char *vary_result(const Stmt *s)

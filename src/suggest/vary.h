@@ -50,6 +50,11 @@ bool vary_has(const Names *names, const char *name);
 /* `Add X, 0`, `Multiply X, 1`: the same elements again. */
 bool vary_copies(const Stmt *s);
 
+/* Whether an expression names a size of the Kernel's tensors. */
+bool vary_names_size(const Unit *kernel, const Expr *e);
+/* `ceil(N / BN)`, or a part of that, `ceil(ceil(N / BN) / splits)`: as many turns as there are tiles, and no more. */
+bool vary_counts_all(const Unit *kernel, const Expr *e);
+
 /* What a Compute gives a value to; NULL: it is none. */
 const char *vary_result(const Stmt *s);
 /* Whether the statement, or one in it, reads the name; to begin with a number is not. */

@@ -857,7 +857,12 @@ static bool has_no_value(const Agree *a)
 /* The definition takes the shape, but an integer of the Kernels has no value there. */
 static void say_no_value(Agree *a, SmallFinding *f)
 {
-    *f = (SmallFinding){.worst = INFINITY, .message = a->error, .note = arena_printf(a->on.arena, "executed at %s", launch_text(a->on.arena, &a->on.shape))};
+    static const double allowed = 0.02; /* of what is tried instead */
+    const char *at = strstr(a->error, TILE_NO_VALUE);
+    const char *which = at + strlen(TILE_NO_VALUE);
+
+    *f = (SmallFinding){.worst = INFINITY, .allowed = allowed, .note = arena_printf(a->on.arena, "executed at %s", launch_text(a->on.arena, &a->on.shape))};
+    f->message = arena_printf(a->on.arena, "an integer of the Kernel has no value there, for a division by 0 or overflow%s", which);
 }
 
 /* Whether the Kernels could be executed, with the tensors that were made, or not. */

@@ -216,13 +216,19 @@ static bool try_means(Beside *b)
 
 /* ---- heads ------------------------------------------------------------------------------------------------------ */
 
+/* `h % kv_heads`, `h div kv_heads`, and along what, kv_heads. */
+typedef struct Entry {
+    const Expr *e;
+    const char *dim;
+} Entry;
+
 typedef struct Shared {
     Suggester *s;
-    const Expr *own;  /* `h % kv_heads`, `h div kv_heads` */
-    const char *dim;  /* kv_heads */
     const Stmt *grid; /* that has `h` */
+    VEC(Entry) own;
+    const Expr *wrong; /* of these, wherever it stands, ... */
     VEC(Fix) edits;
-    const char *text; /* instead */
+    const char *text; /* ... instead */
 } Shared;
 
 /* How many blocks there are along a coordinate of the grid; NULL: it has none of this name. */
@@ -234,47 +240,78 @@ static const Expr *grid_extent(const Stmt *grid, const char *name)
     return NULL;
 }
 
+static bool is_known(const Shared *h, const Expr *e)
+{
+    for (int i = 0; i < h->own.len; i++)
+        if (expr_equal(h->own.data[i].e, e))
+            return true;
+    return false;
+}
+
 static void note_shared(Shared *h, const Expr *e, const char *dim)
 {
-    if (!dim || !e || e->kind != EXPR_BINARY || (e->op != EO_MOD && e->op != EO_IDIV && e->op != EO_DIV) || e->a->kind != EXPR_NAME || e->b->kind != EXPR_NAME || !grid_extent(h->grid, e->a->name))
+    if (!dim || !e || e->kind != EXPR_BINARY || (e->op != EO_MOD && e->op != EO_IDIV && e->op != EO_DIV) || e->a->kind != EXPR_NAME || !grid_extent(h->grid, e->a->name))
         return;
-    if (!h->own) {
-        h->own = e;
-        h->dim = dim;
-    }
-    if (h->text && expr_equal(e, h->own))
+    if (!h->text && !is_known(h, e))
+        vec_push(h->s->arena, &h->own, ((Entry){e, dim}));
+    if (h->text && expr_equal(e, h->wrong))
         vec_push(h->s->arena, &h->edits, ((Fix){e->span, h->text, NULL}));
+}
+
+/* The dimension along which a name is a coordinate; NULL: along none. */
+static const char *dim_of_name(const Block *block, const char *name)
+{
+    const char *found = NULL;
+
+    for (int i = 0; i < block->len && !found; i++) {
+        const Stmt *s = block->data[i];
+
+        for (int k = 0; s->kind == STMT_COPY && k < s->n_coords; k++)
+            if (s->coords[k].value && s->coords[k].name && expr_is_name(s->coords[k].value, name))
+                return s->coords[k].name;
+        found = dim_of_name(&s->body, name);
+        found = found ? found : dim_of_name(&s->orelse, name);
+    }
+    return found;
 }
 
 /* In a coordinate, or under a name that is one. */
 static void find_shared(void *user, const Stmt *stmt)
 {
-    bool named = stmt->kind == STMT_ASSIGN && stmt->value && stmt->value->kind == EXPR_BINARY;
+    Shared *h = user;
 
     for (int i = 0; stmt->kind == STMT_COPY && i < stmt->n_coords; i++)
-        note_shared(user, stmt->coords[i].value, stmt->coords[i].name);
-    if (named && stmt->value->b->kind == EXPR_NAME)
-        note_shared(user, stmt->value, stmt->value->b->name);
+        note_shared(h, stmt->coords[i].value, stmt->coords[i].name);
+    if (stmt->kind == STMT_ASSIGN && stmt->value && stmt->value->kind == EXPR_BINARY) {
+        const char *dim = dim_of_name(&h->s->unit->body, stmt->name);
+
+        note_shared(h, stmt->value, dim ? dim : expr_base_name(stmt->value->b));
+    }
 }
 
-static bool try_shared(Shared *h, const Beside *b, const char *text)
+static bool try_shared(Shared *h, const Entry *entry, const char *by)
 {
-    h->text = text;
+    h->wrong = entry->e;
+    h->text = arena_printf(h->s->arena, "%s div %s", entry->e->a->name, by);
     h->edits.len = 0;
-    suggest_each(&b->s->unit->body, find_shared, h);
-    return suggest_edits(b->s, h->edits.data, h->edits.len, "consecutive ones share");
+    suggest_each(&h->s->unit->body, find_shared, h);
+    return h->edits.len && suggest_edits(h->s, h->edits.data, h->edits.len, "consecutive ones share");
 }
 
-/* `kv_heads = h % kv_heads`, `kv_heads = h div kv_heads`, `kv_heads = h % group`: consecutive heads share one in a definition. */
+/* `kv_heads = h % kv_heads`, `kv_heads = h div kv_heads`, `kv_heads = h % group`, `h div 4`: consecutive heads share one in a definition. */
 static bool try_groups(Beside *b)
 {
     Shared h = {.s = b->s, .grid = block_find(&b->s->unit->body, STMT_GRID, NULL)};
-    const Expr *all;
 
     suggest_each(&b->s->unit->body, find_shared, &h);
-    all = h.own ? grid_extent(h.grid, h.own->a->name) : NULL;
-    return h.own && ((all && try_shared(&h, b, arena_printf(b->s->arena, "%s div (%s div %s)", h.own->a->name, suggest_expr(b->s, all), h.dim))) ||
-                     try_shared(&h, b, arena_printf(b->s->arena, "%s div %s", h.own->a->name, suggest_expr(b->s, h.own->b))));
+    for (int i = 0; i < h.own.len; i++) {
+        const Entry *entry = &h.own.data[i];
+        const char *all = suggest_expr(b->s, grid_extent(h.grid, entry->e->a->name));
+
+        if (try_shared(&h, entry, arena_printf(b->s->arena, "(%s div %s)", all, entry->dim)) || try_shared(&h, entry, suggest_expr(b->s, entry->e->b)))
+            return true;
+    }
+    return false;
 }
 
 /* ---- one statement ---------------------------------------------------------------------------------------------- */

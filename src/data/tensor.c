@@ -334,10 +334,15 @@ void tensor_fill_integers(Tensor *t, int least, int64_t most, uint64_t seed)
 {
     int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t);
     Rng rng = {seed};
-    uint64_t numbers = (uint64_t)(most - least) + 1;
+    uint64_t numbers = (uint64_t)(most - least) + 1, first = 0;
 
     for (int64_t i = 0; i < count; i++) {
-        tensor_set(t, at, (double)(least + (int64_t)(rng_next(&rng) % numbers)));
+        uint64_t number = rng_next(&rng) % numbers;
+
+        if (i == 1 && number == first) /* of a table with few entries, too, one is not another */
+            number = (number + 1) % numbers;
+        first = i ? first : number;
+        tensor_set(t, at, (double)(least + (int64_t)number));
         tensor_step(t, t->rank, at);
     }
 }

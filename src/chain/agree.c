@@ -264,6 +264,22 @@ static void find_counted(Agree *a, const TileBlock *block)
     }
 }
 
+/* Whether several rows in a row have the same place, and the next ones the next: a part of a tile's rows are along it. */
+static bool goes_with_rows(const Aff *coord)
+{
+    if (coord->kind == AFF_ADD)
+        return goes_with_rows(coord->a) || goes_with_rows(coord->b);
+    return coord->kind == AFF_DIV && aff_uses_kind(coord, AFF_ROW) && !aff_uses_kind(coord, AFF_TABLE);
+}
+
+/* Of two dimensions that share the rows of a tile the one that goes on with the next tile. */
+static void note_shared_rows(Agree *a, const TileOp *op, int rows)
+{
+    for (int d = 0; rows > 1 && d < op->tensor->rank; d++)
+        if (d != op->col_dim && goes_with_rows(op->coords[d]))
+            note_reach(a, op, d, rows);
+}
+
 static void find_reaches(Agree *a, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -273,6 +289,8 @@ static void find_reaches(Agree *a, const TileBlock *block)
 
         if ((load || store) && op->row_dim >= 0)
             note_reach(a, op, op->row_dim, type.rows);
+        else if (load || store)
+            note_shared_rows(a, op, type.rows);
         if ((load || store) && op->col_dim >= 0)
             note_reach(a, op, op->col_dim, type.cols);
         for (int k = 0; k < op->n_regions; k++)

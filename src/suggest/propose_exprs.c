@@ -15,6 +15,8 @@
  *   for j = 0:len div BN                 for j = 0:ceil(len / BN)               the last one as well, of blocks, too
  *   for j = 0:ceil(N / BN) - 1           for j = 0:ceil(N / BN)                 one more, one less; without a part
  *   b = i % G, g = i div G               b = i % B, g = i div B                 of one size
+ *   Grid m = ceil(len / BM)              Grid m = ceil(len * group / BM)        of rows that `(m * BM + row(Q)) div group` has
+ *   n = i div g                          n = (i % G) div g                      the part of it that another one is made of
  */
 #include <math.h>
 
@@ -240,6 +242,12 @@ static bool is_place(const Expr *e)
     return (e->kind == EXPR_CALL || e->kind == EXPR_NAME) && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
 }
 
+static bool is_place_of(const void *user, const Expr *e)
+{
+    (void)user;
+    return is_place(e);
+}
+
 /* Where tiles begin: a counter and a size. */
 typedef struct Begin {
     const char *counter;
@@ -389,6 +397,26 @@ static bool try_rounded_up(Site *t, Expr *e)
     return quotient && try_as(t, e, *expr_call(arena, "ceil", &quotient, 1), "one that is not full is one as well");
 }
 
+typedef struct Tiles {
+    Arena *arena;
+    const char *from, *to;
+} Tiles;
+
+static Expr *other_tile(void *user, const char *name)
+{
+    const Tiles *tiles = user;
+
+    return strcmp(name, tiles->from) == 0 ? expr_name(tiles->arena, tiles->to) : NULL;
+}
+
+/* A coordinate of one Copy in another, of whose tile the rows are then. */
+static Expr *of_tile(const Site *t, const Expr *place, const Stmt *copy)
+{
+    Tiles tiles = {t->v->s->arena, copy_tile(copy), copy_tile(t->stmt)};
+
+    return tiles.from && tiles.to ? expr_subst(tiles.arena, place, other_tile, &tiles) : expr_copy(tiles.arena, place);
+}
+
 /* The coordinate along the same dimension that another Copy has. */
 static bool try_as_elsewhere(Site *t, Expr *e)
 {
@@ -399,7 +427,7 @@ static bool try_as_elsewhere(Site *t, Expr *e)
 
         for (int k = 0; copy->kind == STMT_COPY && k < copy->n_coords; k++) {
             const Coord *c = &copy->coords[k];
-            if (c->name && c->value && strcmp(c->name, t->dim) == 0 && !expr_equal(c->value, e) && try_as(t, e, *c->value, "as another Copy has it"))
+            if (c->name && c->value && strcmp(c->name, t->dim) == 0 && !expr_equal(c->value, e) && try_as(t, e, *of_tile(t, c->value, copy), "as another Copy has it"))
                 return true;
         }
     }
@@ -658,9 +686,58 @@ static bool try_whole_counts(Vary *v)
     return false;
 }
 
+/* `(m * BM + row(Q)) div group`, of which `m` is what counts the blocks; NULL: it is no quotient of these. */
+static const Expr *divided(const Expr *e, const char *axis)
+{
+    const Expr *found = e && e->kind == EXPR_BINARY && e->op == EO_IDIV && expr_mentions(e->a, axis) && expr_any(e->a, is_place_of, NULL) ? e : NULL;
+
+    found = found || !e || !e->a ? found : divided(e->a, axis);
+    return found || !e || !e->b ? found : divided(e->b, axis);
+}
+
+/* What a name is assigned, which the grid stands before; else the expression itself. */
+static const Expr *said_before(const Vary *v, const Expr *e, const Stmt *grid)
+{
+    for (int i = 0; e->kind == EXPR_NAME && i < v->all.len; i++) {
+        const Stmt *s = v->all.data[i];
+
+        if (s->kind == STMT_ASSIGN && s->name && strcmp(s->name, e->name) == 0 && s->span.start > grid->span.start)
+            return s->value;
+    }
+    return e;
+}
+
+/* `ceil(len * group / BM)` for `ceil(len / BM)`. */
+static bool try_count_of(Vary *v, const Stmt *grid, const Coord *c, const Expr *divisor)
+{
+    Arena *arena = v->s->arena;
+    Expr *count = expr_copy(arena, c->value), *quotient = count->kind == EXPR_CALL && count->n_args == 1 ? count->args[0] : count;
+
+    if (quotient->kind != EXPR_BINARY || quotient->op != EO_DIV)
+        return false;
+    quotient->a = expr_binary(arena, EO_MUL, quotient->a, expr_copy(arena, said_before(v, divisor, grid)));
+    return suggest_edit(v->s, c->value->span, suggest_expr(v->s, count), "as many rows as these places are of");
+}
+
+/* A grid of rows that two dimensions share. */
+static bool try_shared_rows(Vary *v)
+{
+    const Stmt *grid = block_find(&v->kernel->body, STMT_GRID, NULL);
+
+    for (int i = 0; grid && i < grid->n_coords; i++)
+        for (int k = 0; grid->coords[i].name && grid->coords[i].value && k < v->all.len; k++)
+            for (int d = 0; v->all.data[k]->kind == STMT_COPY && d < v->all.data[k]->n_coords; d++) {
+                const Expr *place = divided(v->all.data[k]->coords[d].value, grid->coords[i].name);
+
+                if (place && try_count_of(v, grid, &grid->coords[i], place->b))
+                    return true;
+            }
+    return false;
+}
+
 bool propose_whole_counts(Suggester *s)
 {
-    return vary_each(s, try_whole_counts);
+    return vary_each(s, try_whole_counts) || vary_each(s, try_shared_rows);
 }
 
 bool propose_likely_exprs(Suggester *s)

@@ -387,6 +387,40 @@ static void find_all_blocks(Agree *a, const TileKernel *kernel)
     }
 }
 
+/* Whether so much is counted along a dimension, and not only which of its parts a block has. */
+static bool counts_along(const Aff *count, const AffSym *dim)
+{
+    if (count->kind == AFF_ADD || count->kind == AFF_MUL)
+        return counts_along(count->a, dim) || counts_along(count->b, dim);
+    return !aff_uses_kind(count, AFF_GRID) && aff_uses(count, dim);
+}
+
+/* Groups of so many tiles as a number says, as `min(tiles - first, 4)`: there are more along what is counted there. */
+static void note_groups(Agree *a, const Aff *place)
+{
+    const Aff *limit = place && place->kind == AFF_MIN ? (place->a->kind == AFF_CONST ? place->a : place->b) : NULL;
+
+    if (!place || place->kind == AFF_CONST || place->kind == AFF_SYM)
+        return;
+    for (int i = 0; limit && limit->kind == AFF_CONST && limit->value <= MOST_TURNS && i < a->reaches.len; i++)
+        if (counts_along(place->a, a->reaches.data[i].dim) || counts_along(place->b, a->reaches.data[i].dim))
+            a->reaches.data[i].blocks = larger(a->reaches.data[i].blocks, (int)limit->value);
+    note_groups(a, place->a);
+    note_groups(a, place->b);
+}
+
+static void find_groups(Agree *a, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+
+        for (int d = 0; (op->kind == TILE_LOAD || op->kind == TILE_STORE) && d < op->tensor->rank; d++)
+            note_groups(a, op->coords[d]);
+        for (int k = 0; k < op->n_regions; k++)
+            find_groups(a, op->regions[k]);
+    }
+}
+
 static int largest_in(const Expr *e)
 {
     int most = e && e->kind == EXPR_INT && e->i <= MOST_BLOCK ? (int)e->i : 0;
@@ -990,6 +1024,7 @@ static bool begin_with(Agree *a, Arena *arena, Chain *own)
             note_counted(a, kernel->grid.data[k].extent, false);
         find_counted(a, kernel->body);
         find_all_blocks(a, kernel);
+        find_groups(a, kernel->body);
         find_told(a, kernel);
     }
     return true;

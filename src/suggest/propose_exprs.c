@@ -434,6 +434,30 @@ static bool try_as_elsewhere(Site *t, Expr *e)
     return false;
 }
 
+/* `i % G` within an expression; NULL: there is none. */
+static const Expr *part_of(const Expr *e, const char *name)
+{
+    const Expr *found = e && e->kind == EXPR_BINARY && e->op == EO_MOD && expr_is_name(e->a, name) ? e : NULL;
+
+    for (int i = 0; e && !found && i < e->n_args; i++)
+        found = part_of(e->args[i], name);
+    found = found || !e || !e->a ? found : part_of(e->a, name);
+    return found || !e || !e->b ? found : part_of(e->b, name);
+}
+
+/* `(i % G) div g` for `i div g`, where something else is made of `i % G`. */
+static bool try_same_part(Site *t, Expr *e)
+{
+    for (int i = 0; e->kind == EXPR_NAME && t->stmt->kind == STMT_ASSIGN && i < t->v->all.len; i++) {
+        const Stmt *other = t->v->all.data[i];
+        const Expr *part = other->kind == STMT_ASSIGN && other != t->stmt ? part_of(other->value, e->name) : NULL;
+
+        if (part && try_as(t, e, *part, "the same part of it as elsewhere"))
+            return true;
+    }
+    return false;
+}
+
 /* ---- names --------------------------------------------------------------------------------------- */
 
 /* An Input of as many dimensions, as what an element is read of. */
@@ -587,7 +611,7 @@ static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
     return false;
 }
 
-static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up};
+static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up, try_same_part};
 static Change *const LIKELY[] = {try_own_part, try_own_start, try_own_entry, try_other_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_without_number, try_other_sign, try_other_function, try_reversed, try_negated};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
 

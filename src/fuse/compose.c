@@ -47,7 +47,7 @@ static Expr *place(const Composer *c, const DefValue *value, int axis)
 
     if (flow_is_one(value->dims[axis]))
         return expr_int(c->arena, 0);
-    if (side && !def_dim(c->def, side) && !def_index(c->def, side))
+    if (side && !def_is_named(c->def, side) && !def_index(c->def, side))
         return expr_name(c->arena, side);
     return value->dims[axis].name && def_axis(value, value->dims[axis].name) == axis ? expr_name(c->arena, value->dims[axis].name) : NULL;
 }

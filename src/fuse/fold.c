@@ -586,7 +586,7 @@ static Unit *fold_unit(Arena *arena, const Def *def, const Unit *unit)
     for (int i = 0; i < unit->body.len; i++)
         if (unit->body.data[i]->kind == STMT_GRID)
             f.grid = unit->body.data[i];
-    if (!f.grid || f.grid->n_coords < 2 || def_dim(def, "row")) /* which a copy's `row` would be taken for */
+    if (!f.grid || f.grid->n_coords < 2 || def_is_named(def, "row")) /* which a copy's `row` would be taken for */
         return NULL;
     f.rows = f.grid->coords[0].name;
     f.one_row = size_called(&f, f.rows) == 1;

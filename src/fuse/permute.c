@@ -72,6 +72,8 @@ int flow_own_axis(const Def *def, const DefValue *seen, const Expr *e)
     int64_t from;
     if (index)
         return aff_is_const(index->from, &from) && from == 0 ? flow_axis_along(def, seen, index) : -1;
+    if (!call && def_is_named(def, e->name))
+        return -1;
     return text_equal_nocase(e->name, "row") ? seen->rank - 2 : text_equal_nocase(e->name, "col") ? seen->rank - 1 : -1;
 }
 

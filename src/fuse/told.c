@@ -118,7 +118,7 @@ bool view_find_told(Finder *f, const DefOp *op, const Expr *e)
     int last = v->tensor->rank - 1;
     bool used[VIEW_RANK] = {false}, rows = false;
 
-    if (e->n_args != v->tensor->rank || def_dim(f->def, "row")) /* which a sketch's `row` would be taken for */
+    if (e->n_args != v->tensor->rank || def_is_named(f->def, "row")) /* which a sketch's `row` would be taken for */
         return false;
     for (int d = 0; d <= last; d++) {
         int axis = flow_own_axis(f->def, v->seen, e->args[d]);

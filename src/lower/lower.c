@@ -152,7 +152,8 @@ static const Aff *unbound_name(void *user, const Expr *name, Diags *diags)
     const Local *local = lo_local(lo, name->name);
     const Aff *integer = diags ? lo_local_integer(lo, name->name) : local ? local->scalar : NULL; /* a try reads nothing */
     if (!integer) integer = lo_param_integer(lo, name->name, diags != NULL);
-    return integer ? integer : lo_free_name(lo, name, diags);
+    bool declared = local || lo_is_param(lo, name->name); /* also where a try leaves it unread */
+    return integer || declared ? integer : lo_free_name(lo, name, diags);
 }
 
 /* What one kernel writes and a later one reads is the program's own. */

@@ -8,6 +8,7 @@
  *   row(S), col(S), row, col  the element's place within the tile
  *   q_pos                     the position that `Index q_pos over q_len` declares:
  *                             that of the rows or columns along q_len
+ *   N, p                      a dimension, a Param, a loop: what the kernel declares, whatever letter it is
  *   j * BN + c                any free name added to where rows or columns begin is
  *                             the place along them, whatever letter it is
  *   r, c                      else these are row and column

@@ -250,7 +250,7 @@ static bool counts_along(const Block *block, const char *name, const Expr *dim)
 bool plan_names_row(const Plan *plan, const Expr *e, const Expr *along)
 {
     const char *rows = along->kind == EXPR_NAME ? along->name : NULL;
-    bool names = expr_mentions(e, "row");
+    bool names = expr_mentions(e, "row") && !plan_is_param(plan, "row");
 
     for (int i = 0; rows && i < plan->decls.len && !names; i++) {
         const Stmt *s = plan->decls.data[i];
@@ -914,7 +914,7 @@ static bool follows_rows(const Plan *plan, const Extent *rows, const Expr *e)
         const Stmt *index = plan_index(plan, e->name);
         const char *dim = index ? index->over : e->name;
 
-        if (text_equal_nocase(e->name, "row") || (rows->dim_name && strcmp(dim, rows->dim_name) == 0))
+        if ((text_equal_nocase(e->name, "row") && !plan_is_param(plan, e->name)) || (rows->dim_name && strcmp(dim, rows->dim_name) == 0))
             return true;
     }
     for (int i = 0; i < e->n_args; i++)

@@ -654,8 +654,8 @@ static Expr *replacement(void *user, const char *name)
         return rewrite(p, let);
     if (index)
         return index_position(p, index);
-    if (eval_find(&p->plan->env, name))
-        return NULL; /* a size that is called like a place */
+    if (eval_find(&p->plan->env, name) || plan_is_param(p->plan, name))
+        return NULL; /* a size, or a number, that is called like a place */
     if (p->tile && strcmp(name, "row") == 0)
         return own_place(p, true);
     if (p->tile && strcmp(name, "col") == 0)

@@ -281,6 +281,7 @@ bool plan_covers(Covered sides, int d);
 const Extent *plan_parts(const Plan *plan, const Stmt *loop);
 const Expr *plan_let(const Plan *plan, const char *name);
 const Stmt *plan_index(const Plan *plan, const char *name);
+bool plan_is_param(const Plan *plan, const char *name);
 /* A name like `wanted` that means nothing yet. */
 const char *plan_fresh(Plan *plan, const char *wanted);
 bool plan_setting(Plan *plan, const char *name, double *value);

@@ -204,6 +204,14 @@ const Stmt *plan_index(const Plan *plan, const char *name)
     return NULL;
 }
 
+bool plan_is_param(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind == STMT_PARAM && strcmp(plan->decls.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
 /* ---- extents -------------------------------------------------------------------------------- */
 
 /* What the launch is said to give for a size; 0: nothing is said. */

@@ -394,6 +394,11 @@ bool def_is_named(const Def *def, const char *name)
         if ((value->is_input || value->is_output) && strcmp(value->name, name) == 0)
             return true;
     }
+    for (int i = 0; i < def->unit->body.len; i++) {
+        const Stmt *s = def->unit->body.data[i];
+        if ((s->kind == STMT_LET || s->kind == STMT_PARAM) && strcmp(s->name, name) == 0)
+            return true;
+    }
     return def_dim(def, name) != NULL;
 }
 

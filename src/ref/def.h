@@ -176,7 +176,7 @@ const DefIndex *def_index(const Def *def, const char *name);
 const DefParam *def_param(const Def *def, const char *name);
 DefValue *def_input(const Def *def, const char *name);
 DefValue *def_output(const Def *def, const char *name);
-/* Whether an input, an output or a dimension is called so. */
+/* Whether an input, an output, a dimension, a Param or a Let is called so. */
 bool def_is_named(const Def *def, const char *name);
 /* Whether the value is one of the operation's operands, and whether elements of it are read. */
 bool def_op_takes(const DefOp *op, const DefValue *value);

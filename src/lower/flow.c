@@ -352,6 +352,15 @@ static void take_results(Lower *lo, const TileOp *op, const Names *names, const 
     }
 }
 
+/* Of tiles that are named behind the loop. */
+static void note_turns(Lower *lo, const Stmt *s, const LowerLoop *loop)
+{
+    for (int i = 0; i < loop->n_written; i++) {
+        bool found = false;
+        if (use_behind(lo, &lo->unit->body, s, loop->written[i].name, &found) != USE_NONE) lo_end_turns(lo, loop, i);
+    }
+}
+
 void lo_for(Lower *lo, const Stmt *s)
 {
     AffCtx *aff = lo->program->aff;
@@ -392,6 +401,7 @@ void lo_for(Lower *lo, const Stmt *s)
     LowerLoop loop = {.var = op->var, .lo = low, .hi = high, .body = &s->body, .before = &saved.rw};
     lo_enter_loop(lo, &loop);
     lo_block(lo, &s->body);
+    note_turns(lo, s, &loop);
     bool *dropped = arena_array(lo->arena, bool, carried.len);
     yield_names(lo, op, &carried, dropped, s->span);
     lo_unit_loop(lo, op, &loop, s->span);
@@ -452,7 +462,10 @@ static const ArmEnd *registers_now(Lower *lo)
 /* At the end of an arm: what it left in stages. What branches within it left is known to be no more than that. */
 static void keep_arm(Lower *lo, const Saved *saved, int from, Arm arm)
 {
-    for (int i = from; i < lo->kept.len; i++) lo->kept.data[i].cond = NULL;
+    for (int i = from; i < lo->kept.len; i++) {
+        lo->kept.data[i].cond = NULL;
+        lo->kept.data[i].turns = NULL;
+    }
     for (int i = 0; i < lo->locals.len; i++)
         lo_keep_branch(lo, lo->locals.data[i].name, i < saved->locals.len ? saved->locals.data[i].shared : NULL, lo->locals.data[i].shared, &arm);
 }

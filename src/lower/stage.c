@@ -17,7 +17,9 @@
  *
  * is what iteration j - 1 copied at j, and the tile before the loop is what it
  * would have copied at lo - 1: the read becomes a plain load of tile j in the
- * iteration that uses it. Running ahead is the schedule's business.
+ * iteration that uses it. Running ahead is the schedule's business. What the last
+ * iterations copied is there behind the loop, and the tile before the loop where it
+ * has none.
  */
 #include "lower/state.h"
 
@@ -218,6 +220,22 @@ static const Aff *shifted(Lower *lo, const Aff *e, const AffSym *var, const Aff 
     return e ? aff_subst(lo->program->aff, e, var, to) : NULL;
 }
 
+/* The load once more, not inserted anywhere. */
+static TileOp *same_load(Lower *lo, const TileOp *load)
+{
+    TileOp *op = tile_op_new(lo->program, lo->kernel, TILE_LOAD, 0, NULL, 1, &load->results[0]->type);
+    op->tensor = load->tensor;
+    op->row_dim = load->row_dim;
+    op->col_dim = load->col_dim;
+    op->coords = arena_array(lo->arena, const Aff *, load->tensor->rank);
+    for (int d = 0; d < load->tensor->rank; d++) op->coords[d] = load->coords[d];
+    op->where = load->where;
+    op->loc = load->loc;
+    op->results[0]->name = load->results[0]->name;
+    for (int i = 0; i < 2; i++) lo_lineage(lo, op->results[0])->axis[i] = lo_lineage(lo, load->results[0])->axis[i];
+    return op;
+}
+
 /* The load as it is in another iteration. */
 static void shift_load(Lower *lo, TileOp *op, const AffSym *var, const Aff *to)
 {
@@ -237,17 +255,29 @@ static bool is_load_at(Lower *lo, const TileOp *a, const TileOp *b, const AffSym
     return shifted(lo, a->where, var, at) == b->where;
 }
 
+static const TileOp *left_by_turns(Lower *lo, const char *name, const Aff *stage, int n_kept);
+
+/* The stage holds the load's tile of turn `at` ahead of the loop. */
+static bool holds_before(Lower *lo, const LowerLoop *loop, const char *name, const TileOp *load, const Aff *wanted, const Staged *before,
+                         const Aff *at)
+{
+    const Staged *s = before;
+    for (; s && s->stage != wanted; s = s->next)
+        if (!are_distinct(lo, s->stage, wanted)) return false; /* it may be a newer one */
+    if (!s) return is_load_at(lo, load, left_by_turns(lo, name, wanted, loop->kept - loop->n_written), loop->var, at);
+    if (!is_load_at(lo, load, s->value->def, loop->var, at)) return false;
+    mark_read(lo, s->loc);
+    return true;
+}
+
 /* The first `ahead` iterations read what was copied before the loop. */
-static bool is_primed(Lower *lo, const LowerLoop *loop, const TileOp *load, const Aff *stage, const Staged *before,
+static bool is_primed(Lower *lo, const LowerLoop *loop, const char *name, const TileOp *load, const Aff *stage, const Staged *before,
                       int ahead)
 {
     for (int k = 0; k < ahead; k++) {
-        const Aff *at = aff_offset(lo->program->aff, loop->lo, k), *wanted = shifted(lo, stage, loop->var, at);
-        const Staged *s = before;
+        const Aff *at = aff_offset(lo->program->aff, loop->lo, k);
         if (aff_always(lo->program->aff, aff_le(lo->program->aff, loop->hi, at))) break;
-        while (s && s->stage != wanted) s = s->next;
-        if (!s || !is_load_at(lo, load, s->value->def, loop->var, at)) return false;
-        mark_read(lo, s->loc);
+        if (!holds_before(lo, loop, name, load, shifted(lo, stage, loop->var, at), before, at)) return false;
     }
     return true;
 }
@@ -274,7 +304,7 @@ static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, 
         if (!op) return NULL;
         shift_load(lo, op, loop->var, then);
         mark_read(lo, a->copy->span);
-        return is_primed(lo, loop, op, stage, before, ahead) ? op : NULL;
+        return is_primed(lo, loop, local->name, op, stage, before, ahead) ? op : NULL;
     }
     return NULL;
 }
@@ -299,6 +329,124 @@ static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, S
             lo_set_shared(lo, name, stage, op->results[0], ++lo->versions);
             return lo_local(lo, name)->shared;
         }
+    return NULL;
+}
+
+/* ---- what a loop leaves ------------------------------------------------------------------------ */
+
+/* One Copy of a loop to stages of a tile, as the statements behind the loop see it. */
+struct Turns {
+    LowerLoop loop;
+    const TileOp *load;       /* in the turn of the loop's counter, as are; NULL: not known */
+    const Aff *stage, *guard;
+    const Staged *before;     /* what the stages held ahead of the loop */
+    Span loc;
+};
+
+static bool is_input(const Lower *lo, const TileOp *load)
+{
+    const Stmt *declared = unit_tensor(lo->unit, load->tensor->name);
+    return declared && declared->kind == STMT_INPUT;
+}
+
+/* Where the load needs nothing that is known in the loop alone. */
+static bool is_known_behind(const TileOp *load)
+{
+    bool known = !load->where || !aff_uses_kind(load->where, AFF_SCALAR);
+    for (int d = 0; d < load->tensor->rank; d++) known &= load->coords[d] && !aff_uses_kind(load->coords[d], AFF_SCALAR);
+    return known;
+}
+
+void lo_end_turns(Lower *lo, const LowerLoop *loop, int i)
+{
+    Aheads copies = {0};
+    const Local local = *lo_local(lo, loop->written[i].name);
+    Turns *turns = arena_new_of(lo->arena, Turns);
+    find_copies(lo, loop->body, local.name, aff_const(lo->program->aff, 1), &copies);
+    *turns = (Turns){.loop = *loop, .before = loop->written[i].before};
+    loop->written[i].turns = turns;
+    if (copies.len != 1 || !copies.data[0].guard || lo->failed) return;
+    const Stmt *copy = copies.data[0].copy;
+    turns->guard = copies.data[0].guard;
+    turns->loc = copy->span;
+    turns->stage = lo_stage(lo, &local, copy->stage);
+    const TileOp *load = turns->stage ? load_of(lo, copy, &local) : NULL;
+    if (load && is_input(lo, load) && is_known_behind(load)) turns->load = load;
+}
+
+/* A tensor that has elements has none of the lengths with which one of its dimensions is 0. */
+static bool is_empty_without(Lower *lo, const TileTensor *tensor, const AffSym *length)
+{
+    AffCtx *aff = lo->program->aff;
+    int64_t extent;
+    for (int d = 0; d < tensor->rank; d++)
+        if (aff_is_const(aff_subst(aff, tensor->dims[d], length, aff_const(aff, 0)), &extent) && extent <= 0) return true;
+    return false;
+}
+
+/* cond follows where the statement at hand is reached and the load's tensor has elements; else all tiles of it are the same, zeros. */
+static bool holds_here(Lower *lo, const TileOp *load, const Aff *cond)
+{
+    AffCtx *aff = lo->program->aff;
+    for (int i = 0; i < lo->arms.len; i++)
+        cond = aff_or(aff, cond, lo->arms.data[i].orelse ? lo->arms.data[i].cond : aff_not(aff, lo->arms.data[i].cond));
+    for (int i = 0; i < lo->program->dims.len; i++) {
+        const AffSym *length = lo->program->dims.data[i];
+        if (!aff_uses(cond, length) || !is_empty_without(lo, load->tensor, length)) continue;
+        const AffSym *more = aff_sym_new(aff, "more", AFF_DIM, 0, INT32_MAX - 1);
+        cond = aff_subst(aff, cond, length, aff_offset(aff, aff_of(aff, more), 1));
+    }
+    return aff_always(aff, cond);
+}
+
+/* What turn `wanted` copied is there behind the loop, or, where that is none of its turns, what it would have copied is there ahead of it:
+ * NULL; else the condition under which this is so, as far as it is known. */
+static const Aff *lacking_behind(Lower *lo, const Turns *t, const char *name, const Aff *wanted)
+{
+    AffCtx *aff = lo->program->aff;
+    const LowerLoop *loop = &t->loop;
+    if (!aff_always(aff, shifted(lo, t->guard, loop->var, wanted)) && !holds_within(lo, loop, t->guard)) return aff_const(aff, 0);
+    for (int k = 0; k <= 2 * MOST_AHEAD; k++) {
+        const Aff *before = aff_offset(aff, loop->lo, -k), *at = aff_offset(aff, before, -1), *enough = aff_le(aff, before, wanted);
+        if (holds_here(lo, t->load, enough)) return NULL;
+        if (!holds_before(lo, loop, name, t->load, shifted(lo, t->stage, loop->var, at), t->before, at)) return enough;
+    }
+    return aff_const(aff, 0);
+}
+
+/* The turn whose Copy filled the stage last, if any filled it; NULL: not known. */
+static const Aff *turn_of(Lower *lo, const Turns *t, const Aff *stage)
+{
+    AffCtx *aff = lo->program->aff;
+    for (int last = 1; t->load && last <= MOST_AHEAD; last++) {
+        const Aff *turn = aff_offset(aff, t->loop.hi, -last), *there = shifted(lo, t->stage, t->loop.var, turn);
+        if (there == stage) return turn;
+        if (!are_distinct(lo, there, stage)) return NULL; /* it may be a newer one */
+    }
+    return NULL;
+}
+
+/* The load of what the stage holds behind the loop, not inserted anywhere; NULL: it does not follow, or only where *lacking holds. */
+static TileOp *load_behind(Lower *lo, const Turns *t, const char *name, const Aff *stage, const Aff **lacking)
+{
+    const Aff *turn = turn_of(lo, t, stage);
+    *lacking = turn ? lacking_behind(lo, t, name, turn) : aff_const(lo->program->aff, 0);
+    if (*lacking) return NULL;
+    TileOp *op = same_load(lo, t->load);
+    shift_load(lo, op, t->loop.var, turn);
+    mark_read(lo, t->loc);
+    return op;
+}
+
+/* Of the first so many things that are known. */
+static const TileOp *left_by_turns(Lower *lo, const char *name, const Aff *stage, int n_kept)
+{
+    for (int i = n_kept - 1; i >= 0; i--) {
+        const Kept k = lo->kept.data[i];
+        if (strcmp(k.name, name) != 0 || (k.stage && are_distinct(lo, k.stage, stage))) continue;
+        const Aff *lacking;
+        return k.turns ? load_behind(lo, k.turns, name, stage, &lacking) : NULL;
+    }
     return NULL;
 }
 
@@ -331,31 +479,41 @@ static bool is_under(const Lower *lo, const Kept *k)
 /* The load is made once more, where what it loads cannot have changed. */
 static const Staged *load_again(Lower *lo, const Kept *k)
 {
-    const Stmt *declared = k->load ? unit_tensor(lo->unit, k->load->tensor->name) : NULL;
-    if (!declared || declared->kind != STMT_INPUT) return NULL;
-    TileOp *op = tile_op_new(lo->program, lo->kernel, TILE_LOAD, 0, NULL, 1, &k->load->results[0]->type);
-    TileValue *v = op->results[0];
-    op->tensor = k->load->tensor;
-    op->row_dim = k->load->row_dim;
-    op->col_dim = k->load->col_dim;
-    op->coords = k->load->coords;
-    op->where = k->load->where;
-    op->loc = k->load->loc;
-    v->name = k->load->results[0]->name;
-    for (int i = 0; i < 2; i++) lo_lineage(lo, v)->axis[i] = lo_lineage(lo, k->load->results[0])->axis[i];
+    if (!k->load || !is_input(lo, k->load)) return NULL;
+    TileOp *op = same_load(lo, k->load);
     tile_insert(lo->program, lo->rw.block, lo->rw.at++, op);
     mark_read(lo, k->loc);
-    lo_set_shared(lo, k->name, k->stage, v, ++lo->versions);
+    lo_set_shared(lo, k->name, k->stage, op->results[0], ++lo->versions);
     return lo_local(lo, k->name)->shared;
 }
 
-/* What a branch copied under a condition that holds here as well. */
-static const Staged *kept_here(Lower *lo, const char *name, const Aff *stage)
+/* What the last turns of a loop left. */
+static const Staged *load_last(Lower *lo, const Kept *k, const Aff *stage, Span span)
+{
+    const Aff *lacking;
+    int64_t never;
+    TileOp *op = load_behind(lo, k->turns, k->name, stage, &lacking);
+    if (op) {
+        tile_insert(lo->program, lo->rw.block, lo->rw.at++, op);
+        lo_set_shared(lo, k->name, stage, op->results[0], ++lo->versions);
+        return lo_local(lo, k->name)->shared;
+    }
+    if (aff_is_const(lacking, &never))
+        lo_fail(lo, TW0730, span, "which tile this stage of '%s' holds behind the loop does not follow: read the stage of one of its last turns, or copy "
+                "the tile here", k->name);
+    else
+        lo_fail(lo, TW0730, span, "this stage of '%s' holds a tile only `if %s`: where the loop has fewer turns, no Copy filled it", k->name,
+                aff_text(lo->arena, lacking));
+    return NULL;
+}
+
+/* What a branch copied under a condition that holds here as well, or what a loop did. */
+static const Staged *kept_here(Lower *lo, const char *name, const Aff *stage, Span span)
 {
     for (int i = lo->kept.len - 1; i >= 0; i--) {
         const Kept k = lo->kept.data[i];
         if (strcmp(k.name, name) != 0 || (k.stage && are_distinct(lo, k.stage, stage))) continue;
-        return k.stage == stage && k.cond && is_under(lo, &k) ? load_again(lo, &k) : NULL;
+        return k.stage == stage && k.cond && is_under(lo, &k) ? load_again(lo, &k) : k.turns ? load_last(lo, &k, stage, span) : NULL;
     }
     return NULL;
 }
@@ -373,8 +531,9 @@ const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span
                 aff_text(lo->arena, stage), name, aff_text(lo->arena, s->stage));
         return s;
     }
-    const Staged *kept = kept_here(lo, name, stage);
-    return kept ? kept : read_ahead(lo, name, stage, span);
+    int errors = lo->diags->errors;
+    const Staged *kept = kept_here(lo, name, stage, span);
+    return kept || lo->diags->errors > errors ? kept : read_ahead(lo, name, stage, span);
 }
 
 /* ---- copies of both branches --------------------------------------------------------------------- */
@@ -494,6 +653,7 @@ static void add_written(Lower *lo, const Block *block, LowerLoop *loop)
         if (k < loop->n_written) continue;
         const Local *local = lo_local(lo, name);
         loop->written[loop->n_written].name = name;
+        loop->written[loop->n_written].turns = NULL;
         loop->written[loop->n_written++].before = local ? local->shared : NULL;
     }
 }
@@ -525,5 +685,8 @@ void lo_leave_loop(Lower *lo, const LowerLoop *loop)
 {
     lo->loop = loop->outer;
     lo->kept.len = loop->kept; /* of other turns */
-    for (int i = 0; i < loop->n_written; i++) lo_local_make(lo, loop->written[i].name)->shared = NULL;
+    for (int i = 0; i < loop->n_written; i++) {
+        lo_local_make(lo, loop->written[i].name)->shared = NULL;
+        if (loop->written[i].turns) vec_push(lo->arena, &lo->kept, (Kept){.name = loop->written[i].name, .turns = loop->written[i].turns});
+    }
 }

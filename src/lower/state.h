@@ -44,12 +44,15 @@ typedef struct Local {
     const Aff *scalar;                /* reg, or the value without one, as an integer; NULL: not known as one */
 } Local;
 
+typedef struct Turns Turns;
+
 /* What a branch left in a stage, from global memory; it is there wherever the same condition holds later. */
 typedef struct Kept {
     const char *name;
     const Aff *stage, *cond; /* NULL: any stage, of which nothing is known */
     bool orelse;
     const TileOp *load;      /* NULL: something else made it */
+    const Turns *turns;      /* NULL: no loop's turns left it */
     Span loc;
 } Kept;
 
@@ -78,7 +81,7 @@ typedef struct LowerLoop {
     const AffSym *var;
     const Aff *lo, *hi;
     const Block *body;
-    struct { const char *name; const Staged *before; } *written; /* names whose shared tiles the body writes */
+    struct { const char *name; const Staged *before; const Turns *turns; } *written; /* names whose shared tiles the body writes */
     int n_written, kept;
     Rewriter *before;   /* behind the loop's operation, in its block */
     const struct LowerLoop *outer;
@@ -212,6 +215,8 @@ const Aff *lo_stage(Lower *lo, const Local *local, const Expr *e); /* e: NULL or
 /* Of a block that is entered as a loop's body; and what holds after it. */
 void lo_enter_loop(Lower *lo, LowerLoop *loop);
 void lo_leave_loop(Lower *lo, const LowerLoop *loop);
+/* At the end of a loop's body: notes of the i-th tile that it writes how its turns do. */
+void lo_end_turns(Lower *lo, const LowerLoop *loop, int i);
 /* At the end of a branch: notes what its copies left in the stages of a tile, by the condition that they were made under. */
 void lo_keep_branch(Lower *lo, const char *name, const Staged *before, const Staged *now, const Arm *arm);
 /* What both arms of an if left in the same stages of a tile is there behind it: `ends` are what the stages held at the ends of

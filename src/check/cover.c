@@ -14,7 +14,7 @@
  */
 #include "check/walk.h"
 
-enum { TRY_DIMS = 4, TRY_COUNTERS = 3, TRY_MOST = 4096 };
+enum { TRY_DIMS = 4, TRY_COUNTERS = 3, TRY_MOST = 4096, TRY_WORK = 1 << 21 };
 
 static const int64_t try_sizes[] = {1, 2, 3, 4, 6, 8};
 
@@ -317,8 +317,9 @@ static void check_plain(Checker *c, const Cover *v, int d, const Range *r, int64
 typedef struct Try {
     const Aff *at, *size;
     const AffSym *dims[TRY_DIMS], *counters[TRY_COUNTERS];
+    int64_t units[TRY_DIMS]; /* lengths are tried that are multiples of these */
     Range ranges[TRY_COUNTERS];
-    int n_dims, n_counters;
+    int n_dims, n_counters, work;
     int64_t *values; /* by symbol */
     bool *seen;      /* TRY_MOST elements of the dimension */
     int n_seen;
@@ -375,6 +376,8 @@ static bool stays_within(Try *t, int counter, int64_t size)
     if (!aff_eval(t->ranges[counter].end, t->values, &end) || end < 1 || end > TRY_MOST)
         return false;
     for (int64_t i = 0; i < end; i++) {
+        if (++t->work > TRY_WORK)
+            return false;
         t->values[t->counters[counter]->id] = i;
         if (!stays_within(t, counter + 1, size))
             return false;
@@ -394,13 +397,56 @@ static void try_dims(Try *t, int dim)
 {
     int64_t size;
     for (size_t i = 0; i < TW_COUNT(try_sizes) && dim < t->n_dims && !t->ever; i++) {
-        t->values[t->dims[dim]->id] = try_sizes[i];
+        t->values[t->dims[dim]->id] = try_sizes[i] * t->units[dim];
         try_dims(t, dim + 1);
     }
     if (dim < t->n_dims || t->ever || !is_plausible(t->at, t->values) ||
         !aff_eval(t->size, t->values, &size) || size < 2 || size > TRY_MOST)
         return;
     t->ever = visits_all(t, size);
+}
+
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* Lengths that are divided by numbers, as in `ceil(N / 128)`, are long enough for several quotients where they are multiples of these. */
+static void find_units(Try *t, const Aff *a)
+{
+    int64_t by, unit;
+    if (!a)
+        return;
+    find_units(t, a->a);
+    find_units(t, a->b);
+    if (a->kind != AFF_DIV || !aff_is_const(a->b, &by) || by < 2 || by > TRY_MOST)
+        return;
+    for (int i = 0; i < t->n_dims; i++) {
+        unit = common_multiple(t->units[i], by);
+        if (aff_uses(a->a, t->dims[i]) && unit <= TRY_MOST)
+            t->units[i] = unit;
+    }
+}
+
+/* Of lengths as they are, and, where these are too short to say anything, of longer ones. */
+static void try_lengths(Try *t)
+{
+    for (int i = 0; i < t->n_dims; i++)
+        t->units[i] = 1;
+    try_dims(t, 0);
+    if (t->ever)
+        return;
+    find_units(t, t->at);
+    find_units(t, t->size);
+    for (int i = 0; i < t->n_counters; i++)
+        find_units(t, t->ranges[i].end);
+    try_dims(t, 0);
 }
 
 static void check_single_elements(Checker *c, const Cover *v, int d)
@@ -412,8 +458,8 @@ static void check_single_elements(Checker *c, const Cover *v, int d)
         return;
     t.seen = arena_array(c->arena, bool, TRY_MOST);
     t.values = arena_array(c->arena, int64_t, aff_sym_count(c->aff) + 1);
-    try_dims(&t, 0);
-    if (t.ever || (aff_is_const(t.size, &size) && (size < 2 || size > TRY_MOST)))
+    try_lengths(&t);
+    if (t.ever || t.work > TRY_WORK || (aff_is_const(t.size, &size) && (size < 2 || size > TRY_MOST)))
         return;
     Diag *diag = diag_add(c->late, part_code(v), coord->span,
                           "%s does not visit all of %s, whatever the sizes are",

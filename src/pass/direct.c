@@ -7,7 +7,10 @@
  *   %x = load T[…] : shared bf16<4x256>        %x.1 = load T[…] : bf16<4x256>
  *   %x.1 = move %x : bf16<4x256>          ->
  *
- * There, too, elements that lie beside each other as a tile's do, if each with a place of its own, are loaded as one,
+ * So is, in kernels with products too, a column, or another tile of rows that are no whole pieces of 16 bytes: shared memory
+ * takes none of these there.
+ *
+ * Where rows lie as memory does, elements that lie beside each other as a tile's do, if each with a place of its own, are loaded as one,
  * many a time:
  *
  *   %r = gather T[m * 4 + row, n * 256 + col + 64]   ->   %r = load T[m * 4 : rows, n * 256 + 64 : cols]
@@ -17,9 +20,9 @@
 #include "pass/operands.h"
 #include "pass/rows.h"
 
-static bool is_staging(const TileProgram *program, const TileKernel *kernel, const TileOp *op)
+static bool is_staging(const TileProgram *program, const TileKernel *kernel, TileOpKind kind, const TileOp *op)
 {
-    if (op->kind != TILE_LOAD || op->results[0]->type.space != SPACE_SHARED) return false;
+    if (op->kind != kind || op->results[0]->type.space != SPACE_SHARED) return false;
     Uses uses = rw_uses(program->arena, kernel->body, op->results[0]);
     for (int i = 0; i < uses.len; i++)
         if (uses.data[i]->kind != TILE_MOVE || uses.data[i]->results[0]->type.space != SPACE_REGISTER) return false;
@@ -79,6 +82,36 @@ static void load_as_tile(TileProgram *program, TileOp *op, int widest)
     op->note = "elements that lie as the tile's do";
 }
 
+static void load_straight(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
+{
+    TileOp *op = block->ops.data[at];
+    op->results[0]->type.space = SPACE_REGISTER;
+    op->note = "straight into registers: nothing else reads it";
+    remove_moves(kernel, block, op->results[0]);
+    Rewriter rw = {program, kernel, block, at + 1, op->loc};
+    if (tile_by_rows(op)) rw_gather_rows(&rw, op);
+}
+
+/* Whether shared memory takes no such rows, and fragments do. */
+static bool is_narrow(const TileType *t)
+{
+    return t->cols * dtype_bytes(t->dtype) % TILE_CHUNK != 0 && (t->cols == 1 || t->cols % 8 == 0);
+}
+
+static void direct_narrow(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) direct_narrow(program, kernel, op->regions[r]);
+        if (op->n_results == 0 || !is_narrow(&op->results[0]->type)) continue;
+        if (is_staging(program, kernel, TILE_LOAD, op)) load_straight(program, kernel, block, i);
+        if (!is_staging(program, kernel, TILE_MOVE, op)) continue;
+        remove_moves(kernel, block, op->results[0]);
+        tile_replace_uses(kernel->body, op->results[0], op->args[0]);
+        tile_remove(block, i--);
+    }
+}
+
 /* widest: bytes of elements that are copied. */
 static void direct_block(TileProgram *program, TileKernel *kernel, TileBlock *block, int widest)
 {
@@ -86,12 +119,7 @@ static void direct_block(TileProgram *program, TileKernel *kernel, TileBlock *bl
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) direct_block(program, kernel, op->regions[r], widest);
         if (op->kind == TILE_GATHER && op->n_args == 0 && !op->where) load_as_tile(program, op, widest);
-        if (!is_staging(program, kernel, op)) continue;
-        op->results[0]->type.space = SPACE_REGISTER;
-        op->note = "straight into registers: nothing else reads it";
-        remove_moves(kernel, block, op->results[0]);
-        Rewriter rw = {program, kernel, block, i + 1, op->loc};
-        if (tile_by_rows(op)) rw_gather_rows(&rw, op);
+        if (is_staging(program, kernel, TILE_LOAD, op)) load_straight(program, kernel, block, i);
     }
 }
 
@@ -99,6 +127,7 @@ bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target,
 {
     (void)target;
     operands_to_registers(program, kernel, diags);
+    if (!rows_without_fragments(kernel)) direct_narrow(program, kernel, kernel->body);
     if (kernel->specialized) fetch_early(program, kernel); /* its tiles are in rings */
     else if (rows_without_fragments(kernel)) {
         direct_block(program, kernel, kernel->body, rows_widest(kernel));

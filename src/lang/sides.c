@@ -249,7 +249,8 @@ static bool can_say(const Sider *s, const Stmt *copy, const Stmt *tensor, Sides 
 
         for (int i = 0; i < copy->n_coords; i++)
             given |= same(copy->coords[i].name, dim);
-        if (d != row && d != col && dim != ONE && !given && count_in_grid(s, dim) != 1 && !is_looped(s, dim))
+        /* of grouped heads a block has the entry that it has of the tensors that are multiplied */
+        if (d != row && d != col && dim != ONE && !given && count_in_grid(s, dim) != 1 && !is_looped(s, dim) && !find_apart(s, dim))
             return false;
     }
     return true;

@@ -602,15 +602,31 @@ static int named_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor, i
     return n;
 }
 
+/* Whether blocks, or the turns of a loop, have each an entry, or a tile, of the dimension, or it has one alone. */
+static bool is_spread(const Block *block, const Expr *dim)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
+            if (s->coords[k].name && expr_is_name(dim, s->coords[k].name))
+                return true;
+        if ((s->kind == STMT_FOR && s->over && expr_is_name(dim, s->over)) || is_spread(&s->body, dim) || is_spread(&s->orelse, dim))
+            return true;
+    }
+    return expr_is_one(dim);
+}
+
 /* `Copy M (len, 1)` has a number for each row; `(1, len)` one for each column, and so has `(len)` where the tensor's own
  * tiles are no rows along that: those have one row where the dimension before it has an entry for each block. */
-static Covered sides_of_vector(const Stmt *copy, const PlanTensor *tensor, int d)
+static Covered sides_of_vector(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     Covered whole = {tensor->row, tensor->col};
-    bool tall = copy->n_shape >= 2 && expr_is_one(copy->shape[copy->n_shape - 1]);
+    bool tall = copy->n_shape >= 2 && expr_is_one(copy->shape[copy->n_shape - 1]), wide = copy->n_shape == 1 || expr_is_one(copy->shape[0]);
+    bool grouped = wide && tensor->row >= 0 && d == tensor->col && !is_spread(&plan->unit->body, tensor->stmt->shape[tensor->row]);
 
     if (!tall)
-        return d == tensor->col ? whole : (Covered){-1, d};
+        return d == tensor->col && !grouped ? whole : (Covered){-1, d};
     return d == tensor->row && tensor->col >= 0 && expr_is_one(tensor->stmt->shape[tensor->col]) ? whole : (Covered){d, -1};
 }
 
@@ -620,7 +636,7 @@ Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
     int named[2], n = named_sides(plan, copy, tensor, named);
 
     if (n == 1)
-        return sides_of_vector(copy, tensor, named[0]);
+        return sides_of_vector(plan, copy, tensor, named[0]);
     if (n == 0 && tensor->row == tensor->rank - 1) /* another Copy has columns of the last dimension */
         return (Covered){-1, tensor->row};
     return n == 0 ? whole : (Covered){named[0], named[1]};

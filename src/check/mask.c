@@ -291,13 +291,32 @@ bool mask_leaves_out(Checker *c, const Expr *where, const Tile *tile)
 
 /* ---- ragged tiles ------------------------------------------------------------------------ */
 
-/* A loop that visits every tile of the dimension, the last one included. */
-static bool visits_last(Checker *c, const Aff *first, const Aff *tiles)
+/* A loop that visits every tile of the dimension, the last one included; NULL: there is none. */
+static const Loop *visits_last(Checker *c, const Aff *first, const Aff *tiles)
 {
     for (int i = 0; i < c->n_loops; i++) {
         const Loop *loop = &c->loops[i];
         if (loop->sym && loop->end && aff_uses(first, loop->sym))
-            return loop->end == tiles || aff_always(c->aff, aff_eq(c->aff, loop->end, tiles));
+            return loop->end == tiles || aff_always(c->aff, aff_eq(c->aff, loop->end, tiles)) ? loop : NULL;
+    }
+    return NULL;
+}
+
+/* Whether the statement at hand is in a branch that the loop's last turn does not take where its tile is ragged: where
+ * the dimension is n * q + rest, and the turn is q. */
+static bool is_for_whole_tiles(Checker *c, const Aff *whole, const Aff *size, const Loop *loop, const Aff *first)
+{
+    int64_t n;
+    if (c->path.n_arms == 0 || whole->kind != AFF_SYM || !aff_is_const(size, &n) || first != aff_scale(c->aff, aff_of(c->aff, loop->sym), n))
+        return false;
+    const Aff *q = aff_of(c->aff, aff_sym_new(c->aff, "q", AFF_DIM, 0, INT32_MAX)), *rest = aff_of(c->aff, aff_sym_new(c->aff, "rest", AFF_DIM, 1, n - 1));
+    for (int i = 0; i < c->path.n_arms; i++) {
+        const Aff *cond = eval_aff(&c->env, c->path.arms[i].stmt->where, NULL);
+        if (!cond)
+            continue;
+        cond = aff_subst(c->aff, aff_subst(c->aff, cond, loop->sym, q), whole->sym, aff_add(c->aff, aff_scale(c->aff, q, n), rest));
+        if (c->path.arms[i].orelse ? aff_always(c->aff, cond) : aff_never(c->aff, cond))
+            return true;
     }
     return false;
 }
@@ -310,8 +329,8 @@ void mask_ragged(Checker *c, const Stmt *s, const Operand *x)
         !aff_is_const(e.size, NULL))
         return;
     const Aff *rest = aff_mod(c->aff, whole->aff, e.size), *tiles = aff_ceildiv(c->aff, whole->aff, e.size);
-    if (aff_is_poison(rest) || aff_is_poison(tiles) || !visits_last(c, e.first, tiles) ||
-        aff_always(c->aff, aff_eq(c->aff, rest, aff_const(c->aff, 0))))
+    const Loop *loop = aff_is_poison(rest) || aff_is_poison(tiles) ? NULL : visits_last(c, e.first, tiles);
+    if (!loop || aff_always(c->aff, aff_eq(c->aff, rest, aff_const(c->aff, 0))) || is_for_whole_tiles(c, whole->aff, e.size, loop, e.first))
         return;
     const char *name = operand_name(x), *col = arena_printf(c->arena, "col(%s)", name);
     Diag *d = diag_add(c->late, TW0446, s->span, "the last tile of '%s' may reach beyond '%s', and is not masked",

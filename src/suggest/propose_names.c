@@ -369,23 +369,35 @@ static bool number_alike(Suggester *s, const Unit *before, const Stmt *tensor)
     return false;
 }
 
-/* A tensor that an earlier kernel declares otherwise. */
+/* The other declaration, as the first has it. */
+static bool declare_like(Suggester *s, const Stmt *stmt, const Stmt *like, const char *label)
+{
+    Stmt *changed = suggest_like(s, like);
+
+    changed->kind = stmt->kind;
+    return suggest_stmt(s, stmt, changed, label);
+}
+
+/* Whether the type of the one keeps what that of the other rounds: one that is not said has mostly 16 bits. */
+static bool is_wider(const Stmt *stmt, const Stmt *other)
+{
+    return stmt->has_dtype && dtype_bytes(stmt->dtype) > (other->has_dtype ? dtype_bytes(other->dtype) : 2);
+}
+
+/* A tensor that an earlier kernel declares otherwise: what is passed on is not to be rounded on its way. */
 bool propose_declared_alike(Suggester *s)
 {
     const Stmt *stmt = s->stmt && (s->stmt->kind == STMT_INPUT || s->stmt->kind == STMT_OUTPUT) ? s->stmt : NULL;
 
     for (int i = 0; stmt && i < s->program->units.len && s->program->units.data[i] != s->unit; i++) {
         const Stmt *other = unit_tensor(s->program->units.data[i], stmt->name);
-        Stmt *changed = other ? suggest_like(s, other) : NULL;
 
         if (!other || s->program->units.data[i]->kind != UNIT_KERNEL)
             continue;
-        changed->kind = stmt->kind;
-        if (suggest_stmt(s, stmt, changed, "as the kernel before declares it") || number_alike(s, s->program->units.data[i], stmt))
+        if (is_wider(stmt, other) && declare_like(s, other, stmt, "as this kernel declares it"))
             return true;
-        changed = suggest_like(s, stmt);
-        changed->kind = other->kind;
-        if (suggest_stmt(s, other, changed, "as this kernel declares it"))
+        if (declare_like(s, stmt, other, "as the kernel before declares it") || number_alike(s, s->program->units.data[i], stmt) ||
+            declare_like(s, other, stmt, "as this kernel declares it"))
             return true;
     }
     return false;

@@ -79,15 +79,37 @@ static bool says_unused(const Live *l, const char *name)
     return false;
 }
 
+/* The Copy above the statement, in its block, that stores the tile before this is done with it; NULL: there is none. */
+static const Stmt *stored_before(const Block *block, const Stmt *s, const char *name)
+{
+    const Stmt *store = NULL;
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *other = block->data[i];
+        if (other == s)
+            return store;
+        if (other->kind == STMT_COPY && other->to_space == SPACE_GLOBAL && strcmp(copy_tile(other), name) == 0)
+            store = other;
+        const Stmt *within = stored_before(&other->body, s, name);
+        if (!within)
+            within = stored_before(&other->orelse, s, name);
+        if (within)
+            return within;
+    }
+    return NULL;
+}
+
 static void say_unused(Live *l, const Stmt *s, const char *name, const char *verb)
 {
+    const Stmt *store = stored_before(&l->c->unit->body, s, name);
     const bool *place = l->lost ? place_used(l, name, SPACE_REGISTER) : NULL;
     if (place && l->lost[place - l->used])
         l->losing = name;
     if (l->quiet || (l->c->options->derived && s->n_with > 0) || says_unused(l, name))
         return;
     Diag *d = diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
-    if (s->n_with == 0) /* a softmax gives more than its sum */
+    if (store)
+        fix_move_behind(l->c, d, store, s, "store it when all is done with it");
+    else if (s->n_with == 0) /* a softmax gives more than its sum */
         fix_removal(l->c, d, s, "remove it, unless it should be used");
 }
 

@@ -60,6 +60,17 @@ void fix_move_before(Checker *c, Diag *d, const Stmt *late, const Stmt *stmt, co
     diag_fix(c->diags, d, (Span){at, late->span.end}, arena_printf(c->arena, "%s\n%s%s", moved, indent_of(c, at), between), label);
 }
 
+void fix_move_behind(Checker *c, Diag *d, const Stmt *early, const Stmt *stmt, const char *label)
+{
+    const Source *source = c->program->source;
+    int at = start_of(early), end = early->span.end, from;
+    if (!source || early->listed || !has_own_line(source, early, &from) || !has_own_line(source, stmt, &from) || stmt->span.end <= end) return;
+    const char *moved = source_text(c, (Span){at, end});
+    while (end < stmt->span.end && (is_blank(source->text[end]) || source->text[end] == '\n')) end++;
+    const char *between = source_text(c, (Span){end, stmt->span.end});
+    if (moved && between) diag_fix(c->diags, d, (Span){at, stmt->span.end}, arena_printf(c->arena, "%s\n%s%s", between, indent_of(c, at), moved), label);
+}
+
 /* The statement; of one in a list, `Copy Q, K from global to shared`, its name and a comma. */
 static Span removal_of(const Checker *c, const Stmt *stmt)
 {

@@ -171,6 +171,8 @@ const char *source_text(const Checker *c, Span span);
 void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label);
 /* One that moves the statement `late`, which stands further down in a line of its own, there. */
 void fix_move_before(Checker *c, Diag *d, const Stmt *late, const Stmt *stmt, const char *label);
+/* Likewise an earlier one, of the same block, behind it. */
+void fix_move_behind(Checker *c, Diag *d, const Stmt *early, const Stmt *stmt, const char *label);
 /* One that removes the statement. */
 void fix_removal(Checker *c, Diag *d, const Stmt *stmt, const char *label);
 /* Whether this was said of what begins there, late. */

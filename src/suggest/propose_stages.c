@@ -365,6 +365,31 @@ bool propose_all_turns(Suggester *s)
     return bound.hi && !expr_equal(bound.hi, ring.loop->hi) && suggest_edit(s, ring.loop->hi->span, suggest_expr(s, bound.hi), "a turn for every tile that is copied");
 }
 
+/* Whether an expression is made of the dimension, by names that are assigned as well. */
+static bool is_made_of(const Suggester *s, const Expr *e, const char *dim, int depth)
+{
+    const Stmt *assigned = e && e->kind == EXPR_NAME && s->unit ? block_find(&s->unit->body, STMT_ASSIGN, e->name) : NULL;
+
+    if (!e || depth == 0)
+        return false;
+    if (expr_is_name(e, dim) || (assigned && is_made_of(s, assigned->value, dim, depth - 1)))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (is_made_of(s, e->args[i], dim, depth - 1))
+            return true;
+    return is_made_of(s, e->a, dim, depth - 1) || is_made_of(s, e->b, dim, depth - 1);
+}
+
+/* `if k + 1 < h`, where the loop goes over the tiles that are copied and h counts others: as far as it goes. */
+static bool guard_as_loop(Suggester *s, const Ring *ring, const Bound *bound, const Coord *coord)
+{
+    enum { DEEPEST = 16 };
+    bool other = coord->name && !expr_equal(bound->hi, ring->loop->hi) && is_made_of(s, ring->loop->hi, coord->name, DEEPEST) &&
+                 !is_made_of(s, bound->hi, coord->name, DEEPEST);
+
+    return other && suggest_edit(s, bound->hi->span, suggest_expr(s, ring->loop->hi), "for every tile that there is");
+}
+
 /* `if k + 3 < n` round Copies of tile k + 2: as far as these are tiles. */
 bool propose_guard(Suggester *s)
 {
@@ -375,10 +400,14 @@ bool propose_guard(Suggester *s)
     if (!ring.loop || !copy || !ring.loop->hi)
         return false;
     suggest_each(&ring.loop->body, find_bound, &bound);
-    for (int i = 0; bound.condition && i < copy->n_coords; i++)
-        if (copy->coords[i].value && expr_mentions(copy->coords[i].value, ring.loop->name) && !expr_equal(copy->coords[i].value, bound.condition->a) &&
-            suggest_edit(s, bound.condition->a->span, suggest_expr(s, copy->coords[i].value), "for every tile that there is"))
+    for (int i = 0; bound.condition && i < copy->n_coords; i++) {
+        const Expr *tile = copy->coords[i].value;
+        if (!tile || !expr_mentions(tile, ring.loop->name))
+            continue;
+        if (expr_equal(tile, bound.condition->a) ? guard_as_loop(s, &ring, &bound, &copy->coords[i])
+                                                 : suggest_edit(s, bound.condition->a->span, suggest_expr(s, tile), "for every tile that there is"))
             return true;
+    }
     return false;
 }
 

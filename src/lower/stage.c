@@ -245,6 +245,35 @@ static void shift_load(Lower *lo, TileOp *op, const AffSym *var, const Aff *to)
     for (int k = 0; k < 2; k++) l->axis[k].start = shifted(lo, l->axis[k].start, var, to);
 }
 
+/* A smallest or a largest of two in an expression of which it is known within the loop which one that is; NULL: none. */
+static const Aff *decided_within(Lower *lo, const LowerLoop *loop, const Aff *e, const Aff **by)
+{
+    AffCtx *aff = lo->program->aff;
+    const Aff *found = NULL;
+    if (!e) return NULL;
+    if (e->kind == AFF_MIN || e->kind == AFF_MAX) {
+        bool least = e->kind == AFF_MIN;
+        if (holds_within(lo, loop, aff_le(aff, e->a, e->b))) *by = least ? e->a : e->b;
+        else if (holds_within(lo, loop, aff_le(aff, e->b, e->a))) *by = least ? e->b : e->a;
+        else return NULL;
+        return e;
+    }
+    if (e->kind == AFF_ADD || e->kind == AFF_MUL) {
+        found = decided_within(lo, loop, e->a, by);
+        if (!found) found = decided_within(lo, loop, e->b, by);
+    }
+    return found;
+}
+
+/* `min(j + 1, n - 1)`, copied a turn ahead, is j where it is read. */
+static void narrow_load(Lower *lo, const LowerLoop *loop, TileOp *op)
+{
+    for (int d = 0; d < op->tensor->rank; d++) {
+        const Aff *by = NULL, *found = decided_within(lo, loop, op->coords[d], &by);
+        if (found) op->coords[d] = aff_replace(lo->program->aff, op->coords[d], found, by);
+    }
+}
+
 /* b's tile is a's where the counter is `at`. */
 static bool is_load_at(Lower *lo, const TileOp *a, const TileOp *b, const AffSym *var, const Aff *at)
 {
@@ -303,6 +332,7 @@ static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, 
         TileOp *op = load_of(lo, a->copy, local);
         if (!op) return NULL;
         shift_load(lo, op, loop->var, then);
+        narrow_load(lo, loop, op);
         mark_read(lo, a->copy->span);
         return is_primed(lo, loop, local->name, op, stage, before, ahead) ? op : NULL;
     }

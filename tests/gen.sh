@@ -733,6 +733,7 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     try ../tests/gen/bound_of_a_branch --target $target --bind M=70 --bind N=80 --bind K=200
     try ../tests/gen/parts_counted_on --target $target --bind M=70 --bind N=80
     try ../tests/gen/copied_ahead_to_the_last --target $target --bind M=70 --bind N=80 --bind K=200
+    try ../tests/gen/first_stages_in_the_first_turn --target $target --bind M=70 --bind N=80 --bind K=200
     try ../tests/gen/guarded_in_one_branch --target $target --bind M=130 --bind N=80 --bind K=150
     try ../tests/gen/stages_of_both_branches --target $target --bind M=130 --bind N=80 --bind K=150
 done

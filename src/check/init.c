@@ -118,6 +118,16 @@ static bool says(const Expr *arm, const Expr *cond)
     return arm->kind == EXPR_BINARY && arm->op == EO_AND && (says(arm->a, cond) || says(arm->b, cond));
 }
 
+/* Branches that a loop's body has which copy to a tile: one may do so in the first turn, and another one ahead of its turn. */
+static int branches_copying(const Block *body, const char *tile)
+{
+    int n = 0;
+    for (int i = 0; i < body->len; i++)
+        for (int k = 0; body->data[i]->kind == STMT_IF && k < body->data[i]->body.len; k++)
+            n += body->data[i]->body.data[k]->kind == STMT_COPY && strcmp(copy_dest(body->data[i]->body.data[k]), tile) == 0;
+    return n;
+}
+
 /* Whether the branch that alone writes a tile has a condition that is written round this read as well: whether it is the same,
  * and the read has what the branch wrote, is known where both are lowered (src/lower/stage.c, held.c). */
 static bool is_under_its_condition(const Checker *c, const Operand *o)
@@ -125,6 +135,8 @@ static bool is_under_its_condition(const Checker *c, const Operand *o)
     const Stmt *by = o->place->now.only_in;
     if (by->kind != STMT_IF)
         return false;
+    if (c->n_loops && o->place->space == SPACE_SHARED && o->place->rank == 3 && branches_copying(&c->loops[c->n_loops - 1].stmt->body, o->tensor->name) > 1)
+        return true;
     for (int i = 0; i < c->path.n_arms; i++)
         if (says(c->path.arms[i].stmt->where, by->where))
             return true;

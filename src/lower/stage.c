@@ -299,16 +299,54 @@ static bool holds_before(Lower *lo, const LowerLoop *loop, const char *name, con
     return true;
 }
 
-/* The first `ahead` iterations read what was copied before the loop. */
-static bool is_primed(Lower *lo, const LowerLoop *loop, const char *name, const TileOp *load, const Aff *stage, const Staged *before,
-                      int ahead)
+/* Whether a copy that only the loop's first turn makes puts there what the turn `at` reads as the stage. */
+static bool is_primed_within(Lower *lo, const LowerLoop *loop, const Local *local, const Ahead *first, const TileOp *load, const Aff *stage, const Aff *at)
+{
+    const Aff *put = lo_stage(lo, local, first->copy->stage);
+    if (!put || shifted(lo, put, loop->var, loop->lo) != stage || first->copy->span.start > lo->rw.loc.start) return false;
+    TileOp *op = load_of(lo, first->copy, local);
+    if (!op) return false;
+    shift_load(lo, op, loop->var, loop->lo);
+    if (!is_load_at(lo, load, op, loop->var, at)) return false;
+    mark_read(lo, first->copy->span);
+    return true;
+}
+
+/* The first `ahead` iterations read what was copied before the loop, or in its first turn. */
+static bool is_primed(Lower *lo, const LowerLoop *loop, const Local *local, const TileOp *load, const Aff *stage, const Staged *before,
+                      const Aheads *firsts, int ahead)
 {
     for (int k = 0; k < ahead; k++) {
-        const Aff *at = aff_offset(lo->program->aff, loop->lo, k);
+        const Aff *at = aff_offset(lo->program->aff, loop->lo, k), *wanted = shifted(lo, stage, loop->var, at);
+        bool within = false;
         if (aff_always(lo->program->aff, aff_le(lo->program->aff, loop->hi, at))) break;
-        if (!holds_before(lo, loop, name, load, shifted(lo, stage, loop->var, at), before, at)) return false;
+        for (int i = 0; i < firsts->len && !within; i++) within = is_primed_within(lo, loop, local, &firsts->data[i], load, wanted, at);
+        if (!within && !holds_before(lo, loop, local->name, load, wanted, before, at)) return false;
     }
     return true;
+}
+
+/* Takes the copies that only the loop's first turn makes out of all that it makes. */
+static void take_firsts(Lower *lo, const LowerLoop *loop, Aheads *copies, Aheads *firsts)
+{
+    AffCtx *aff = lo->program->aff;
+    const Aff *first = aff_eq(aff, aff_of(aff, loop->var), loop->lo);
+    int kept = 0;
+    for (int i = 0; i < copies->len; i++) {
+        if (copies->data[i].guard == first) vec_push(lo->arena, firsts, copies->data[i]);
+        else copies->data[kept++] = copies->data[i];
+    }
+    copies->len = kept;
+}
+
+/* A copy of the first turn alone may write the stage that another one of that turn fills for later. */
+static bool firsts_overwrite(Lower *lo, const LowerLoop *loop, const Local *local, const Aheads *firsts, const Aff *copied)
+{
+    for (int i = 0; i < firsts->len; i++) {
+        const Aff *put = lo_stage(lo, local, firsts->data[i].copy->stage);
+        if (!put || !are_distinct(lo, shifted(lo, put, loop->var, loop->lo), shifted(lo, copied, loop->var, loop->lo))) return true;
+    }
+    return false;
 }
 
 /* The copy stands above the read, and may write the very stage in the same iteration. */
@@ -319,11 +357,11 @@ static bool overwrites(Lower *lo, const Ahead *a, const Aff *copied, const Aff *
 
 /* Reading `stage` finds what the copy put there `ahead` iterations ago? Then the load of it. */
 static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, const Ahead *a, const Aff *stage,
-                          const Staged *before)
+                          const Staged *before, const Aheads *firsts)
 {
     AffCtx *aff = lo->program->aff;
     const Aff *copied = lo_stage(lo, local, a->copy->stage);
-    if (copied && overwrites(lo, a, copied, stage)) return NULL;
+    if (copied && (overwrites(lo, a, copied, stage) || firsts_overwrite(lo, loop, local, firsts, copied))) return NULL;
     for (int ahead = 1; copied && a->guard && ahead <= MOST_AHEAD; ahead++) {
         const Aff *then = aff_offset(aff, aff_of(aff, loop->var), -ahead), *there = shifted(lo, copied, loop->var, then);
         if (there != stage && !are_distinct(lo, there, stage)) return NULL; /* it may be a newer one */
@@ -334,7 +372,7 @@ static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, 
         shift_load(lo, op, loop->var, then);
         narrow_load(lo, loop, op);
         mark_read(lo, a->copy->span);
-        return is_primed(lo, loop, local->name, op, stage, before, ahead) ? op : NULL;
+        return is_primed(lo, loop, local, op, stage, before, firsts, ahead) ? op : NULL;
     }
     return NULL;
 }
@@ -343,12 +381,13 @@ static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, S
 {
     for (const LowerLoop *loop = lo->loop; loop; loop = loop->outer)
         for (int i = 0; i < loop->n_written; i++) {
-            Aheads copies = {0};
+            Aheads copies = {0}, firsts = {0};
             const Local local = *lo_local(lo, name);
             if (strcmp(loop->written[i].name, name) != 0) continue;
             find_copies(lo, loop->body, name, aff_const(lo->program->aff, 1), &copies);
+            if (copies.len > 1) take_firsts(lo, loop, &copies, &firsts);
             TileOp *op = copies.len == 1
-                             ? load_ahead(lo, loop, &local, &copies.data[0], stage, loop->written[i].before) : NULL;
+                             ? load_ahead(lo, loop, &local, &copies.data[0], stage, loop->written[i].before, &firsts) : NULL;
             if (!op) {
                 lo_fail(lo, TW0730, span, "this stage of '%s' does not hold a tile that was copied for this turn: copy it in the turn itself, or in each "
                         "turn that of one so many turns later, the first ones before the loop, to a stage that no Copy fills in between", name);

@@ -550,6 +550,7 @@ for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     try ../tests/gen/chosen_and_multiplied --set M=5 --set N=40 --target $t --bind B=2
 done
 try ../tests/gen/chosen_of_chosen --set N=48 --set k=40 --bind M=21
+try ../tests/gen/places_by_numbers --bind B=2 --bind M=20 --bind N=30 --bind P=9 --bind Q=7 --bind R=8
 try ../tests/gen/columns_in_parts --set M=33 --set N=40
 try ../tests/gen/columns_in_parts --set M=200 --set N=40 --target sm_90a
 try ../tests/gen/named_coordinates --bind M=3 --bind N=8 --bind K=5

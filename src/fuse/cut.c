@@ -188,7 +188,7 @@ static DType workspace_dtype(const Cutter *c, const DefValue *value)
 {
     DType dtype = DT_F32;
 
-    if (is_rounded(value))
+    if (is_rounded(value) || (value->op && value->op->op == OP_CAST && value->op->cast == DT_I32))
         return value->op->cast;
 
     for (int i = 0; i < c->def->ops.len; i++) {

@@ -178,6 +178,8 @@ bool flow_rounds_alike(const Remade *r);
  * elements and rows, where that is known how; itself, where it has none. */
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *written);
 
+/* places.c: the definition with integers for all but one of the numbers that say where an element is; itself, where one does at most. */
+const Def *flow_whole_places(Arena *arena, Syms *syms, const Def *def);
 /* base.c: the definition with powers of two of what is left of rows' largest as exponentials; itself, where it has none. */
 const Def *flow_in_natural_base(Arena *arena, const Def *def);
 

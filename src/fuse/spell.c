@@ -887,7 +887,7 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
 {
     const Def *def = flow_reshape(arena, syms, flow_spell_formulas(arena, syms, flow_read_elsewhere(arena, flow_turn(arena, flow_name_sizes(arena, syms, flow_compose(arena, written))))));
 
-    def = flow_in_natural_base(arena, def);
+    def = flow_whole_places(arena, syms, flow_in_natural_base(arena, def));
 
     if (!has_whole(def))
         return def;

@@ -164,6 +164,15 @@ static void note_use(TileTensor *t, const Stmt *s, bool declared_before)
     t->written |= s->kind == STMT_OUTPUT;
 }
 
+/* Whole numbers that an earlier kernel has left, and that this one does not change, say where elements are as those of an Input do. */
+static void note_places(const Lower *lo, TileTensor *t, const Stmt *s)
+{
+    if (s->kind != STMT_INPUT || !t->workspace || t->dtype != DT_I32 || block_find(&lo->unit->body, STMT_OUTPUT, s->name)) return;
+    t->holds_places = true;
+    t->least = INT32_MIN;
+    t->most = INT32_MAX;
+}
+
 /* Whether an earlier kernel of the program has declared it. */
 static bool in_earlier_kernel(const Lower *lo, const char *name)
 {
@@ -212,6 +221,7 @@ static void declare_tensor(Lower *lo, const Stmt *s)
     t->dtype = dtype;
     t->rank = s->n_shape;
     note_use(t, s, in_earlier_kernel(lo, s->name));
+    note_places(lo, t, s);
     lo->declaring = true;
     bool other_size = false; /* which is said once */
     for (int d = 0; d < t->rank; d++) {

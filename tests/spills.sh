@@ -116,6 +116,7 @@ whole two_values sm_89 --dtype fp16 --set D=64
 whole gradients_capped sm_90a --dtype fp16 --set D=128 # no sixteen warps, which have half of the registers each
 whole scales_of_keys sm_75 --dtype fp16 --set D=128 # rows that a turn loads, in turns that load their tiles themselves
 clean documents sm_75 fp16 80 # elements that a mask reads, in turns that load their tiles themselves
+clean documents sm_80 fp16 112 # the same, of columns that are fetched for the next steps as well
 whole softmax_of_integers sm_75 --dtype fp16 --set D=96 # and numbers that become integers
 for dim in 128 136 160; do
     whole pages_of_scaled_bytes sm_90a --set D=$dim --set page=64 --set g=2 --set hg=4 # scales in pages, by roles that have what one other leaves

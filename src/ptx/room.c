@@ -31,6 +31,8 @@ enum {
     LONG_WANTS = 160, /* they want as many beside what a loop carries and its largest product, */
     LONG_FULL = 60, /* of which these are few; */
     BESIDE_ROWS = 64, /* and so are these for sums of rows beside all tiles of a turn; */
+    BESIDE_FETCHED = 56, /* beside all tiles of a turn and elements of tables that are fetched too few to keep addresses, */
+    LEAST_FETCHED = 32, /* and for anything that ptxas would keep; */
     FEW_AROUND = 2, /* numbers from around the loop that are no rows' */
     OF_PLACE = 8,   /* of each way more that second operands lie in shared memory, or are read from there: addresses */
     OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
@@ -275,10 +277,32 @@ static int share(const Emitter *e)
     return (n < e->target->regs_per_thread ? n : e->target->regs_per_thread) - e->kernel->spare;
 }
 
-/* Whether what a loop carries and its largest product leave few registers. */
-static bool is_short(const Emitter *e, const Tiles *t)
+/* Elements of tables, as ids of documents, that a lane reads of the columns of a turn's tiles. */
+static int read_of_columns(const TileBlock *body)
 {
-    return !e->role && t->product > 0 && share(e) - t->carried - t->product < FRAGMENTS + t->steps * t->product / PER_STEP;
+    int n = 0;
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        const TileType *t = op->kind == TILE_INDEX ? &op->results[0]->type : NULL;
+        if (t && t->rows > 1 && aff_uses_kind(op->index, AFF_TABLE) && aff_uses_kind(op->index, AFF_COL)) n += lay_fragment_values(t->layout, 1, t->cols);
+    }
+    return n;
+}
+
+/* Registers beside all tiles of a turn, and elements of tables that it reads of columns, of which ptxas fetches those of the next steps
+ * as well; where there are no such elements, more than are few. */
+static int beside_fetched(const Emitter *e, const TileBlock *body, const Tiles *t)
+{
+    int n = e->aligned && e->target->has_cp_async && share(e) > SOME_REGISTERS ? read_of_columns(body) : 0;
+    return n > 0 ? share(e) - t->most - 2 * n : BESIDE_FETCHED;
+}
+
+/* Whether what a loop carries and its largest product leave few registers. */
+static bool is_short(const Emitter *e, const TileBlock *body, const Tiles *t)
+{
+    if (e->role || t->product == 0) return false;
+    if (beside_fetched(e, body, t) < BESIDE_FETCHED) return true;
+    return share(e) - t->carried - t->product < FRAGMENTS + t->steps * t->product / PER_STEP;
 }
 
 static bool has(const TileBlock *block, bool (*is_one)(const TileOp *op))
@@ -372,7 +396,7 @@ static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
     int left = share(e) - t->most - of_outputs(e, t) - t->places * OF_PLACE - of_rows(e, body, t);
     if (t->mixed && t->products == 1 && left - between_steps(t) <= SCARCE_MIXED) return true;
     if (t->computes && left <= SCARCE_WIDE && ch_is_in(e, body)) return true;
-    if (t->computes && has_sums_beside_outputs(e, t)) return true;
+    if (t->computes && (has_sums_beside_outputs(e, t) || beside_fetched(e, body, t) < LEAST_FETCHED)) return true;
     int more = t->products == 1 && t->sums > 1 ? t->sums - 1 : 0;
     return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD + more * HELD_MORE);
 }
@@ -401,7 +425,7 @@ Room rm_of(const Emitter *e, const TileOp *loop)
 {
     if (e->role && e->room != ROOM_ENOUGH) return e->room;
     Tiles t = tiles_of(e, loop->regions[0]);
-    return is_scarce(e, loop->regions[0], &t) ? ROOM_SCARCE : is_short(e, &t) ? ROOM_SHORT : ROOM_ENOUGH;
+    return is_scarce(e, loop->regions[0], &t) ? ROOM_SCARCE : is_short(e, loop->regions[0], &t) ? ROOM_SHORT : ROOM_ENOUGH;
 }
 
 /* Of what blocks side by side leave a thread, with numbers in between each step of arithmetic. */

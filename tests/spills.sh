@@ -53,6 +53,23 @@ fast()
     unspilled "/entry function '[^']*_any'/,/spill/d" ' in the entry for aligned rows' "$@"
 }
 
+# elsewhere OP TARGET ARCH OPTIONS...: nor is anything spilled of ops/OP.tl where the driver compiles PTX for a target for a newer GPU
+elsewhere()
+{
+    n=$((n + 1))
+    op=$1 target=$2 arch=$3
+    shift 3
+    rm -f "$dir"/*
+    if TW_PTXAS='' "$tw" gen "ops/$op.tl" --target "$target" "$@" -o "$dir" >"$dir/out" 2>&1 </dev/null &&
+        ptxas -v -arch="$arch" "$dir"/*.ptx -o /dev/null >"$dir/out" 2>&1 && ! grep -E '[1-9][0-9]* bytes spill' "$dir/out" >"$dir/bad"; then
+        echo "ok $n - $op $target on $arch $*"
+    else
+        echo "not ok $n - $op $target on $arch $*"
+        sed 's/^/# /' "$dir/out"
+        bad=1
+    fi
+}
+
 # again NAME TARGET OPTIONS...: what ptxas would spill of tests/gen/NAME.tl it does not spill of what tw chooses then
 again()
 {
@@ -117,6 +134,10 @@ whole gradients_capped sm_90a --dtype fp16 --set D=128 # no sixteen warps, which
 whole scales_of_keys sm_75 --dtype fp16 --set D=128 # rows that a turn loads, in turns that load their tiles themselves
 clean documents sm_75 fp16 80 # elements that a mask reads, in turns that load their tiles themselves
 clean documents sm_80 fp16 112 # the same, of columns that are fetched for the next steps as well
+elsewhere documents sm_80 sm_90 --dtype fp16 --set HeadDim=160
+elsewhere documents sm_80 sm_90 --dtype fp16 --set HeadDim=176
+elsewhere gemm_scaled sm_80 sm_90 --dtype fp16 --set N=256 --set K=256 # rows and columns of numbers behind a loop
+clean swiglu sm_75 fp16 64 # two sums beside each other in half of the registers
 whole softmax_of_integers sm_75 --dtype fp16 --set D=96 # and numbers that become integers
 for dim in 128 136 160; do
     whole pages_of_scaled_bytes sm_90a --set D=$dim --set page=64 --set g=2 --set hg=4 # scales in pages, by roles that have what one other leaves

@@ -26,6 +26,8 @@ enum {
     FETCHED_REGS = 8,  /* of a second operand, as the estimate has them, */
     FETCHED_STEPS = 2, /* and steps of it that are there at once where tiles are on their way through registers, */
     SINGLE_REGS = 8,   /* with what is made ahead in a loop of one turn */
+    BESIDE_REGS = 18,  /* of a sum beside another in a turn that does nothing else, where tiles are loaded through such registers */
+    VECTORS_REGS = 8,  /* of rows and columns that are read behind a loop beside one another: addresses, where registers are half of a thread's */
     PANELS_BYTES = 256, /* rows of a tile that two panels of shared memory hold */
     WARP = 32
 };
@@ -47,6 +49,23 @@ static bool loads_row(const Step *step)
 
     return s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_REGISTER && step->dest &&
            step->dest->row->kind == EXT_ONE;
+}
+
+/* Rows and columns of numbers that go straight to registers behind a loop. */
+static int vectors_behind(const Steps *steps)
+{
+    bool behind = false;
+    int n = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        const Stmt *s = step->stmt;
+        bool loads = s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_REGISTER && step->dest;
+
+        behind |= s->kind == STMT_FOR;
+        n += behind && loads && (step->dest->row->kind == EXT_ONE) != (step->dest->col->kind == EXT_ONE);
+    }
+    return n;
 }
 
 static bool fills_shared(const Step *step)
@@ -260,7 +279,7 @@ StepCounts plan_count_steps(const Steps *steps)
     bool multiplies = false, reduces = false;
     StepCounts n = {.products = most_in_loop(steps, false, is_product), .all_products = all_products(steps, false),
                     .copies = most_in_loop(steps, false, fills_shared), .rows = most_in_loop(steps, false, loads_row),
-                    .lookups = most_in_loop(steps, false, looks_up), .blocks = plan_masks_blocks(steps)};
+                    .lookups = most_in_loop(steps, false, looks_up), .behind = vectors_behind(steps), .blocks = plan_masks_blocks(steps)};
 
     n.only_adds = only_sums(steps, false, &multiplies, &reduces) && multiplies;
     n.only_sums = n.only_adds && reduces;
@@ -273,7 +292,8 @@ int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
 {
     int stepped = habits.steps + STEPPED_REGS;
     bool through = !plan->options->target->has_cp_async;
-    int held = half && through ? LITTLE_REGS : 0, sums = half || through ? sum_registers(plan) : 0;
+    int beside = plan->counts.only_adds && plan->counts.products > 1 ? BESIDE_REGS : 0, behind = plan->counts.behind > 1 ? VECTORS_REGS : 0;
+    int held = !half ? 0 : through ? LITTLE_REGS + beside : behind, sums = half || through ? sum_registers(plan) : 0;
 
     return row_registers(plan) + sums + behind_registers(plan) + computed_registers(plan, habits) + (habits.walked ? PLACES_REGS : 0) + (half && habits.steps ? stepped : held);
 }

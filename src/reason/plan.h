@@ -127,6 +127,7 @@ typedef struct StepCounts {
     int products, copies, rows, lookups; /* in the loop that has most: products, tiles to shared memory, rows to registers, tiles that
                                           * lie where elements say */
     int all_products;                    /* in all loops */
+    int behind;                          /* rows and columns to registers, behind a loop */
     bool blocks;                         /* a mask reads a table of blocks (left.c) */
     bool again;                          /* loops copy what others do, of kernels without products */
     bool unaligned;                      /* rows of a tensor that tiles come from are no multiple of 16 bytes (groups.c) */

@@ -188,6 +188,8 @@ kernels 3 ../tests/gen/integers_of_both --set N=4096 --set K=4096 --bind M=4096 
 kernels 1 ../tests/gen/integers_of_both --set N=4096 --set K=4096 --target sm_90a    # of how many rows is not known
 try ../tests/gen/integers_of_both --set N=72 --set K=136 --set apart=1 --target sm_90a --bind M=70
 try ../tests/gen/integers_of_both --set N=72 --set K=136 --set apart=1 --dtype fp16 --target sm_75 --bind M=33
+kernels 2 ../tests/gen/needless_product --set N=128 --set K=128 --set apart=1 # not three
+try ../tests/gen/needless_product --set N=128 --set K=128 --set apart=1 --bind M=33
 kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80
 kernels 2 ../tests/gen/queries_absorbed --set h=16
 kernels 3 ../tests/gen/attention_layer --set heads=2 --set D=64 --set E=128

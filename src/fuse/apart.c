@@ -126,15 +126,20 @@ static void try_values(Apart *a, DefValue *const *values, int n)
     }
 }
 
+/* Of products that an output is made of. */
 static void collect(Apart *a)
 {
-    for (int i = 0; i < a->def->ops.len; i++)
-        for (int k = 0; k < 2 && a->def->ops.data[i]->op == OP_GEMM && a->n < MOST_OPERANDS; k++) {
-            DefValue *value = a->def->ops.data[i]->args[k].value;
+    const Cutter c = cutter(a);
+    Goal all = {.values = a->def->outputs.data, .n = a->def->outputs.len};
+    const bool *needed = cut_needed_for(&c, &all);
 
-            if (may_be_apart(a, value) && (a->forced || is_made_often(a, a->def->ops.data[i], k)))
-                a->values[a->n++] = value;
-        }
+    for (int i = 0; i < a->def->ops.len; i++) {
+        const DefOp *op = a->def->ops.data[i];
+
+        for (int k = 0; k < 2 && op->op == OP_GEMM && needed[op->result->id] && a->n < MOST_OPERANDS; k++)
+            if (may_be_apart(a, op->args[k].value) && (a->forced || is_made_often(a, op, k)))
+                a->values[a->n++] = op->args[k].value;
+    }
 }
 
 /* All of them, or one: what one costs may be hidden behind another. */

@@ -137,6 +137,7 @@ clean documents sm_80 fp16 112 # the same, of columns that are fetched for the n
 elsewhere documents sm_80 sm_90 --dtype fp16 --set HeadDim=160
 elsewhere documents sm_80 sm_90 --dtype fp16 --set HeadDim=176
 elsewhere gemm_scaled sm_80 sm_90 --dtype fp16 --set N=256 --set K=256 # rows and columns of numbers behind a loop
+elsewhere gated_attention sm_80 sm_90 --dtype fp16 --set HeadDim=64 # a tile that is loaded behind a loop
 clean swiglu sm_75 fp16 64 # two sums beside each other in half of the registers
 whole softmax_of_integers sm_75 --dtype fp16 --set D=96 # and numbers that become integers
 for dim in 128 136 160; do

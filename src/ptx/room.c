@@ -32,6 +32,7 @@ enum {
     LONG_FULL = 60, /* of which these are few; */
     BESIDE_ROWS = 64, /* and so are these for sums of rows beside all tiles of a turn; */
     BESIDE_FETCHED = 56, /* beside all tiles of a turn and elements of tables that are fetched too few to keep addresses, */
+    BEHIND_TILES = 64, /* beside all tiles of a turn where another one is loaded behind its loop, */
     LEAST_FETCHED = 32, /* and for anything that ptxas would keep; */
     FEW_AROUND = 2, /* numbers from around the loop that are no rows' */
     OF_PLACE = 8,   /* of each way more that second operands lie in shared memory, or are read from there: addresses */
@@ -297,11 +298,24 @@ static int beside_fetched(const Emitter *e, const TileBlock *body, const Tiles *
     return n > 0 ? share(e) - t->most - 2 * n : BESIDE_FETCHED;
 }
 
+/* Whether a tile is loaded behind the loop at hand, whose addresses ptxas makes before it, where a turn's tiles leave little beside those of
+ * operands. */
+static bool loads_tile_behind(const Emitter *e, const Tiles *t)
+{
+    bool may = e->aligned && e->target->has_cp_async && share(e) > SOME_REGISTERS && share(e) - t->most <= BEHIND_TILES;
+    for (int i = e->at + 1; may && i < e->block->ops.len; i++) {
+        const TileOp *op = e->block->ops.data[i];
+        const TileType *r = op->kind == TILE_LOAD ? &op->results[0]->type : NULL;
+        if (r && r->space == SPACE_REGISTER && r->rows > 1 && r->cols > 1) return true;
+    }
+    return false;
+}
+
 /* Whether what a loop carries and its largest product leave few registers. */
 static bool is_short(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
     if (e->role || t->product == 0) return false;
-    if (beside_fetched(e, body, t) < BESIDE_FETCHED) return true;
+    if (beside_fetched(e, body, t) < BESIDE_FETCHED || loads_tile_behind(e, t)) return true;
     return share(e) - t->carried - t->product < FRAGMENTS + t->steps * t->product / PER_STEP;
 }
 

@@ -193,6 +193,13 @@ const DefValue *flow_read_value(const DefOp *op, const Expr *e);
 /* The value of which this is the element at the operation's own place; NULL: it is read elsewhere, or this is no element. */
 const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e);
 
+/* ---- same.c ---------------------------------------------------------------- */
+
+/* Whether an operation gives a value the shape that it has. */
+bool flow_is_same(const DefOp *op);
+/* The definition without such; itself, where there are none. */
+const Def *flow_drop_same(Arena *arena, const Def *def);
+
 /* ---- compose.c ------------------------------------------------------------- */
 
 /* The definition with accesses of accesses of inputs as accesses of these; itself, where it has none. */

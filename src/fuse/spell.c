@@ -885,7 +885,7 @@ static bool reads_through(const Def *def, const DefOp *op)
 
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
 {
-    const Def *def = flow_reshape(arena, syms, flow_spell_formulas(arena, syms, flow_read_elsewhere(arena, flow_turn(arena, flow_name_sizes(arena, syms, flow_compose(arena, written))))));
+    const Def *def = flow_reshape(arena, syms, flow_spell_formulas(arena, syms, flow_read_elsewhere(arena, flow_turn(arena, flow_name_sizes(arena, syms, flow_compose(arena, flow_drop_same(arena, written)))))));
 
     def = flow_whole_places(arena, syms, flow_in_natural_base(arena, def));
 

@@ -22,7 +22,7 @@ enum { MOST_LINKS = 8 }; /* rearrangements of what is rearranged */
 static const DefValue *first_rearranged(const Def *def)
 {
     for (int i = 0; i < def->ops.len; i++) {
-        const DefValue *value = def->ops.data[i]->result->is_output ? NULL : cut_rearranged(def->ops.data[i]);
+        const DefValue *value = def->ops.data[i]->result->is_output || flow_is_same(def->ops.data[i]) ? NULL : cut_rearranged(def->ops.data[i]);
 
         if (value && value->op && !cut_rearranged(value->op))
             return value;

@@ -701,6 +701,10 @@ try ../tests/gen/rows_turned_of_squares --bind b=2 --bind M=45
 try ../tests/gen/rows_turned_of_squares --target sm_90a --set M=40 --bind b=2
 try ../tests/gen/shape_that_it_has --set N=8 --set P=3 --set b=4
 try ../tests/gen/shape_that_it_has --target sm_90a --bind b=4 --bind P=3 --bind N=8
+try ../tests/gen/row_beside_a_column --set L=1 --bind M=32
+try ../tests/gen/row_beside_rows --set L=1 --set M=32
+try ../tests/gen/single_row_beside_products --set K=1 --bind M=64
+try ../tests/gen/single_row_beside_products --set K=1 --set M=1
 for target in sm_80 sm_90a; do # softmax steps in branches within branches, and behind those
     try ../tests/gen/steps_in_nested_branches --target $target --bind L=70 --bind S=200 --data growing
     try ../tests/gen/steps_behind_nested_branches --target $target --bind L=70 --bind S=200 --data growing

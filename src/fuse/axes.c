@@ -283,6 +283,22 @@ static DefValue *main_output(const Flow *flow)
     return first ? first : flow->def->outputs.data[0];
 }
 
+/* Whether columns of the one, one as it happens, go along what are rows of the other: as (1, L) beside (L, M). */
+static bool is_across(const Flow *flow, const DefValue *a, const DefValue *b)
+{
+    DefDim cols = flow_cols(flow, a), own = flow_rows(flow, a), rows = flow_rows(flow, b);
+
+    return flow_is_one(cols) && cols.name && rows.name && strcmp(cols.name, rows.name) == 0 && !(own.name && strcmp(own.name, rows.name) == 0);
+}
+
+/* Whether products have rows of one, as it happens, in some of the outputs by a name: tiles go by that, and others' rows have none. */
+static bool is_one_by_name(const Flow *flow, const DefValue *a, const DefValue *b)
+{
+    DefDim one = flow_rows(flow, a), other = flow_rows(flow, b);
+
+    return def_multiplies(flow->def) && flow_is_one(one) && flow_is_one(other) && !one.name != !other.name;
+}
+
 static bool check_output(Flow *flow, const DefValue *first, const DefValue *output, bool rows_spread)
 {
     bool differ = false;
@@ -294,6 +310,7 @@ static bool check_output(Flow *flow, const DefValue *first, const DefValue *outp
     for (int i = 0; output->rank == 1 && rows_spread && i < first->rank - 1; i++)
         differ |= !flow_is_one(first->dims[i]); /* every block of rows would write all of it */
     differ |= output->rank > 1 && !flow_same_rows(output, first) && !is_row_beside(flow, first, output);
+    differ |= output->rank > 1 && (is_across(flow, output, first) || is_across(flow, first, output) || is_one_by_name(flow, first, output));
     if (differ)
         flow_fail(flow, TW0502, output, "outputs %s and %s have different rows", first->name, output->name);
     return !differ;

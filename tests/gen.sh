@@ -705,6 +705,8 @@ try ../tests/gen/row_beside_a_column --set L=1 --bind M=32
 try ../tests/gen/row_beside_rows --set L=1 --set M=32
 try ../tests/gen/single_row_beside_products --set K=1 --bind M=64
 try ../tests/gen/single_row_beside_products --set K=1 --set M=1
+try ../tests/gen/single_column_streamed --set M=40 --set N=1 --set L=32
+try ../tests/gen/single_column_streamed --dtype fp16 --target sm_75 --set M=1 --set N=1 --set L=1
 for target in sm_80 sm_90a; do # softmax steps in branches within branches, and behind those
     try ../tests/gen/steps_in_nested_branches --target $target --bind L=70 --bind S=200 --data growing
     try ../tests/gen/steps_behind_nested_branches --target $target --bind L=70 --bind S=200 --data growing

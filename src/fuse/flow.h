@@ -415,6 +415,8 @@ typedef struct Items {
 } Items;
 
 Items *flow_items(Flow *flow, const Order *order);
+/* Whether its tile has several rows and columns. */
+bool flow_is_matrix(const Node *node);
 /* Whether a node's tile is read after item `at`. */
 bool flow_used_later(const Items *items, const Node *node, int at);
 

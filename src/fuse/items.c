@@ -19,9 +19,15 @@ static void add(Lister *l, ItemKind kind, Node *node)
     vec_push(l->flow->arena, &l->items->list, (Item){.kind = kind, .node = node, .loop = l->loop});
 }
 
-static bool is_matrix(const Node *node)
+/* A side that tiles have whole may be of one element as well. */
+static bool has_many(const Axis *axis)
 {
-    return node->row->kind != AXIS_ONE && node->col->kind != AXIS_ONE;
+    return axis->kind != AXIS_ONE && !(axis->kind == AXIS_WHOLE && flow_is_one(axis->dim));
+}
+
+bool flow_is_matrix(const Node *node)
+{
+    return has_many(node->row) && has_many(node->col);
 }
 
 /* Whether operand k of a node is read by the tensor cores from shared memory. */
@@ -54,7 +60,7 @@ static void find_spaces(Flow *flow)
 
 static bool through_shared(const Node *load)
 {
-    return load->in_shared || (load->stream && is_matrix(load));
+    return load->in_shared || (load->stream && flow_is_matrix(load));
 }
 
 static void copy_to_shared(Lister *l, Node *load)

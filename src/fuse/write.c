@@ -62,7 +62,7 @@ static bool fits_output(const Writer *w, const char *name, const Node *node)
 static bool has_shared_copy(const Node *node)
 {
     return node->kind == NODE_LOAD &&
-           (node->in_shared || (node->stream && node->row->kind != AXIS_ONE && node->col->kind != AXIS_ONE));
+           (node->in_shared || (node->stream && flow_is_matrix(node)));
 }
 
 /* A name has one type in registers: what is rounded gets another. */

@@ -707,6 +707,7 @@ try ../tests/gen/single_row_beside_products --set K=1 --bind M=64
 try ../tests/gen/single_row_beside_products --set K=1 --set M=1
 try ../tests/gen/single_column_streamed --set M=40 --set N=1 --set L=32
 try ../tests/gen/single_column_streamed --dtype fp16 --target sm_75 --set M=1 --set N=1 --set L=1
+try ../tests/gen/largest_beside_products --bind b=2 --bind K=20 --bind L=40
 for target in sm_80 sm_90a; do # softmax steps in branches within branches, and behind those
     try ../tests/gen/steps_in_nested_branches --target $target --bind L=70 --bind S=200 --data growing
     try ../tests/gen/steps_behind_nested_branches --target $target --bind L=70 --bind S=200 --data growing

@@ -16,6 +16,7 @@
 
 enum {
     MOST_TRIES = 200,  /* of one search */
+    MORE_TRIES = 100,  /* for outputs in kernels of their own */
     MOST_OPS = 32      /* of one kernel, if it has more than MOST_PRODUCTS */
 };
 
@@ -53,7 +54,16 @@ Cutter cut_afresh(const Cutter *c, const Def *def, int n_values, const char *of)
 
 bool cut_may_try(const Cutter *c)
 {
-    return c->tries < MOST_TRIES;
+    return c->tries < MOST_TRIES + c->more * MORE_TRIES;
+}
+
+/* Cuts of all outputs at once, of which none can help where these fit into no one kernel, may have taken all. */
+void cut_grant_more(Cutter *c)
+{
+    for (int i = 0; i < c->steps.len; i++)
+        if (c->steps.data[i].goal.keeps)
+            return;
+    c->more += !cut_may_try(c) && c->more < c->def->outputs.len - 1;
 }
 
 static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)

@@ -568,7 +568,11 @@ static bool solve_deeper(Cutter *c, const Goal *goal)
     if (cut_attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
         cut_at_outputs(c, goal) || try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
         return true;
-    return (!c->open && !c->modest && try_cuts(c, goal, little, INFINITY)) || (goal->n > 1 && solve_apart(c, goal, false));
+    if (!c->open && !c->modest && try_cuts(c, goal, little, INFINITY))
+        return true;
+    if (goal->n > 1)
+        cut_grant_more(c);
+    return goal->n > 1 && solve_apart(c, goal, false);
 }
 
 bool cut_solve(Cutter *c, const Goal *goal)

@@ -52,7 +52,7 @@ typedef struct Cutter {
     FuseAsked *asked;
     const char *of; /* which of the definitions that are made of the one that is to be cut; the same for each that asks of that one */
     int search;     /* its number */
-    int tries;
+    int tries, more; /* how often it was granted more of them */
     int depth;
     KeptList kept;
     VEC(CutStep) steps;
@@ -71,6 +71,8 @@ Def *cut_as_definition(const Cutter *c, const Goal *goal);
 Cutter cut_afresh(const Cutter *c, const Def *def, int n_values, const char *of);
 /* Whether the search has not tried enough. */
 bool cut_may_try(const Cutter *c);
+/* Where it has, and nothing is cut yet, some more for each output. */
+void cut_grant_more(Cutter *c);
 /* Adds a goal to the steps, from what is kept, if it can be kernels, and these fit. repeat: blocks may compute the same products. */
 bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
 /* The kernels of all steps. */

@@ -553,6 +553,23 @@ static bool check_shared_counter(Checker *c, const Cover *v, int d)
     return false;
 }
 
+/* Of an output whose tiles lie along two dimensions where one counter says only those of the diagonal are written. */
+static bool check_diagonal(Checker *c, const Cover *v, int d, const Range *r, const Aff *tiles)
+{
+    const Coord *coord = coord_of(v, d);
+    Range before;
+    int64_t offset, one;
+    bool several = v->store && coord && !(aff_is_const(tiles, &one) && one < 2);
+    for (int other = 0; other < d && several; other++) {
+        if (!v->coords[other] || !take_plain(c, v->coords[other], &before, &offset) || before.sym != r->sym)
+            continue;
+        diag_add(c->late, TW0453, coord->span, "'%s' goes along %s and along %s: only tiles of the diagonal are written", r->name,
+                 dim_name(c, v, d), dim_name(c, v, other));
+        return true;
+    }
+    return false;
+}
+
 /* ---- elements in place of tiles ------------------------------------------------------------ */
 
 /* `m * BM` where m counts the tiles: the tile would begin at m * BM * BM. */
@@ -639,7 +656,8 @@ static void check_dim(Checker *c, Cover *v, int d, Extent tile)
         if ((v->store || v->only) && !aff_always(c->aff, aff_le(c->aff, whole, tile.size)))
             say_one_tile(c, v, d, tiles);
     } else if (take_plain(c, at, &range, &offset)) {
-        check_plain(c, v, d, &range, offset, tiles);
+        if (!check_diagonal(c, v, d, &range, tiles))
+            check_plain(c, v, d, &range, offset, tiles);
     } else if (aff_is_const(at, NULL)) {
         check_constant(c, v, d, tiles);
     } else if (extent_is_one(tile) && !check_shared_counter(c, v, d) && (v->store || v->only)) {

@@ -816,11 +816,25 @@ static bool place_all(const Unviewer *u, Stmt *s, int which, const Stmt *decl)
     return true;
 }
 
-/* rows: what they are called where it is seen. Coordinates: those that there were, of what is seen whole, and which part or entry. */
+/* A side along which it lies whole has another name where it is seen than where its tensor is declared: rows and columns of an output
+ * along one dimension have two names, and the tensor has one of them. */
+static bool other_name(const Unviewer *u, int which, int d, const Stmt *decl)
+{
+    const View *v = &u->views->list.data[which];
+    const Expr *seen = v->at[d] ? NULL : u->shapes[which][v->axes[d]];
+
+    return seen && seen->kind == EXPR_NAME && !expr_equal(decl->shape[d], seen); /* a length has been given one for its declaration */
+}
+
+static Coord other_side(const Unviewer *u, int which, int d, const Stmt *decl)
+{
+    return (Coord){.name = decl->shape[d]->name, .value = follows_dim(u, u->shapes[which][u->views->list.data[which].axes[d]])};
+}
+
+/* Coordinates: those that there were, of what is seen whole, and which part or entry. */
 static void put_back_coords(Unviewer *u, Stmt *s, int which, const Stmt *decl)
 {
     const View *v = &u->views->list.data[which];
-    const Expr *rows = u->shapes[which][v->seen->rank - 2];
     Coord *coords = arena_array(u->arena, Coord, s->n_coords + v->tensor->rank);
     int sides[2] = {rows_of(v), v->tensor->rank - 1}, n = 0;
 
@@ -837,11 +851,10 @@ static void put_back_coords(Unviewer *u, Stmt *s, int which, const Stmt *decl)
             coords[n].name = decl->shape[sides[i]]->name;
         n++;
     }
-    /* rows and columns of an output along one dimension have two names, and the tensor has one of them */
     int of_sides = n;
-    bool other = s->n_coords == 0 && !v->at[sides[0]] && !expr_equal(decl->shape[sides[0]], rows);
-    if (other)
-        coords[n++] = (Coord){.name = decl->shape[sides[0]]->name, .value = follows_dim(u, rows)};
+    for (int k = 0; k < 2; k++)
+        if (s->n_coords == 0 && other_name(u, which, sides[k], decl))
+            coords[n++] = other_side(u, which, sides[k], decl);
     for (int d = 0; d < v->tensor->rank; d++)
         if (v->at[d])
             coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
@@ -871,12 +884,14 @@ static void put_back_told(Unviewer *u, Stmt *s, int which, const Stmt *decl)
         s->shape[1] = expr_copy(u->arena, decl->shape[v->tensor->rank - 1]);
     }
     u->fails |= s->n_coords > 0 || s->shape[1]->kind != EXPR_NAME;
-    Coord *coords = arena_array(u->arena, Coord, v->tensor->rank);
-    int n = 0;
+    Coord *coords = arena_array(u->arena, Coord, v->tensor->rank + 1);
+    int n = 0, cols = v->tensor->rank - 1;
     for (int d = 0; d < v->tensor->rank && !u->fails; d++)
         if (v->at[d])
             coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
-    if (names_two(coords, n, decl)) {
+    if (!u->fails && other_name(u, which, cols, decl))
+        coords[n++] = other_side(u, which, cols, decl);
+    if (names_twice(coords, n) || names_two(coords, n, decl)) {
         u->fails |= !place_all(u, s, which, decl);
         return;
     }

@@ -531,6 +531,12 @@ static Node *reduce_node(Flow *flow, NodeKind kind, OpId op, const char *name, N
     return flow_finish(flow, node);
 }
 
+/* Over the stream that the tile is in; what has a single number there is reduced where it stands. */
+static Node *reduce_over_stream(Flow *flow, const DefOp *op, Node *tile)
+{
+    return reduce_node(flow, tile->stream ? NODE_REDUCE : NODE_OP, op->op, op->result->name, tile);
+}
+
 /* A sum over a streamed row: of each term on its own. */
 static Node *sum_streamed(Flow *flow, const DefOp *op, const Axis *row, const Axis *k)
 {
@@ -545,7 +551,7 @@ static Node *sum_streamed(Flow *flow, const DefOp *op, const Axis *row, const Ax
         Node *tile = form->terms[i].tile;
 
         parts[i] = tile->kind == NODE_GAUGE ? flow_state(flow, NODE_STATE_SUM, tile)
-                                            : reduce_node(flow, NODE_REDUCE, op->op, op->result->name, tile);
+                                            : reduce_over_stream(flow, op, tile);
         if (!parts[i])
             return NULL;
     }
@@ -563,7 +569,7 @@ static Node *reduce_streamed(Flow *flow, const DefOp *op, const Axis *row, const
         return gauge ? flow_state(flow, NODE_STATE_MAX, gauge) : NULL;
     }
     Node *tile = flow_tile(flow, value, row, k);
-    return tile ? reduce_node(flow, NODE_REDUCE, op->op, op->result->name, tile) : NULL;
+    return tile ? reduce_over_stream(flow, op, tile) : NULL;
 }
 
 static Node *tile_reduce(Flow *flow, const DefOp *op, const Axis *row)
@@ -594,7 +600,7 @@ static Node *tile_columns(Flow *flow, const DefOp *op, const Axis *col)
         return row ? reduce_node(flow, NODE_OP, op->op, op->result->name, row) : NULL;
     }
     Node *tile = flow_tile(flow, value, flow_axis(flow, AXIS_STREAM, flow_rows(flow, value)), col);
-    return tile ? reduce_node(flow, NODE_REDUCE, op->op, op->result->name, tile) : NULL;
+    return tile ? reduce_over_stream(flow, op, tile) : NULL;
 }
 
 /* ---- softmax, exactly --------------------------------------------------------------------------------- */

@@ -634,14 +634,35 @@ static TileValue *number_of(Lower *lo, const Expr *e)
 
 /* ---- masks ----------------------------------------------------------------------------------------- */
 
+/* ceil(a / b), floor(a / b): of integers exact. */
+static const Expr *rounded_quotient(const Expr *e)
+{
+    bool rounds = e->kind == EXPR_CALL && e->n_args == 1 && (text_equal_nocase(e->name, "ceil") || text_equal_nocase(e->name, "floor"));
+    return rounds && e->args[0]->kind == EXPR_BINARY && e->args[0]->op == EO_DIV ? e->args[0] : NULL;
+}
+
+/* Whether what reads elements that are the same for the whole tile is no integer, whatever these are: a try reads none. */
+static bool is_fractional(Lower *lo, const Expr *e)
+{
+    static const char *const whole[] = {"min", "max", "abs", "ceil", "floor"};
+    if (!expr_reads(e, NULL)) return !eval_aff(&lo->env, e, NULL);
+    if (e->kind == EXPR_INDEX) return false;
+    const Expr *parts = rounded_quotient(e) ? rounded_quotient(e) : e;
+    bool divides = parts == e && e->kind == EXPR_BINARY && (e->op == EO_DIV || e->op == EO_POW);
+    if (divides || (parts->kind == EXPR_CALL && !text_among(whole, TW_COUNT(whole), e->name))) return true;
+    for (int i = 0; i < parts->n_args; i++)
+        if (is_fractional(lo, parts->args[i])) return true;
+    return (parts->a && is_fractional(lo, parts->a)) || (parts->b && is_fractional(lo, parts->b));
+}
+
 /* Whether each element is chosen by numbers: those that vary, or ones with fractions; and by what is taken apart of 64
  * bits, of which an integer of the block has 32. */
 static bool selects(Lower *lo, const Expr *e)
 {
     double number;
     if (varies(lo, e) || (divides_long(lo, e, false) && exact_of(lo, e))) return true;
-    if (expr_reads(e, NULL)) return e->kind == EXPR_CALL && !eval_aff(&lo->env, e, NULL);
     make_integers(lo, e);
+    if (expr_reads(e, NULL)) return is_fractional(lo, e);
     return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
 }
 

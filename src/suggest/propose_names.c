@@ -289,6 +289,61 @@ static void find_named(void *user, const Stmt *stmt)
         search->found = stmt;
 }
 
+typedef struct SameSizes {
+    Suggester *s;
+    const Stmt *let;
+    VEC(Fix) edits;
+} SameSizes;
+
+static void note_size(SameSizes *sizes, const Expr *e)
+{
+    if (e && expr_equal(e, sizes->let->value))
+        vec_push(sizes->s->arena, &sizes->edits, ((Fix){e->span, sizes->let->name, NULL}));
+}
+
+static void note_sizes(void *user, const Stmt *stmt)
+{
+    for (int d = 0; d < stmt->n_shape; d++)
+        note_size(user, stmt->shape[d]);
+    for (int d = 0; d < stmt->n_to_shape; d++)
+        note_size(user, stmt->to_shape[d]);
+    note_size(user, stmt->to);
+}
+
+static const Stmt *find_let(const Suggester *s, const char *name)
+{
+    const Stmt *let = NULL;
+
+    for (int i = 0; i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+
+        if (stmt->kind == STMT_LET && stmt->value && strcmp(stmt->name, name) == 0)
+            let = stmt;
+    }
+    return let;
+}
+
+/* `Let width = H * D`, and a tensor (m, H * D), whose other names would be lost: its column. */
+static bool say_side(Suggester *s, const Stmt *let)
+{
+    const char *size = suggest_expr(s, let->value), *end = strrchr(s->diag->message, ')');
+    size_t n = strlen(size);
+    bool last = end && (size_t)(end - s->diag->message) > n + 2 && strncmp(end - n, size, n) == 0 && strncmp(end - n - 2, ", ", 2) == 0;
+
+    return last && suggest_edit(s, s->diag->span, "col", "the place along its last dimension");
+}
+
+/* `Let blocks = m div 32`, and dimensions that are written m div 32: they get the name that the position is along. */
+static bool name_dimension(Suggester *s, const Stmt *index)
+{
+    SameSizes sizes = {.s = s, .let = find_let(s, index->over)};
+
+    if (!sizes.let)
+        return false;
+    suggest_each(&s->unit->body, note_sizes, &sizes);
+    return (sizes.edits.len > 0 && suggest_edits(s, sizes.edits.data, sizes.edits.len, "the dimension under its name")) || say_side(s, sizes.let);
+}
+
 /* `over DIM`, of the statement or of the Index that it names. */
 bool propose_dimension(Suggester *s)
 {
@@ -297,7 +352,7 @@ bool propose_dimension(Suggester *s)
     if (s->unit)
         suggest_each(&s->unit->body, find_named, &search);
     if (search.found && search.found->over)
-        return try_dimensions(s, search.found);
+        return name_dimension(s, search.found) || try_dimensions(s, search.found);
     return s->stmt && s->stmt->over && try_dimensions(s, s->stmt);
 }
 

@@ -659,11 +659,10 @@ static bool is_fractional(Lower *lo, const Expr *e)
  * bits, of which an integer of the block has 32. */
 static bool selects(Lower *lo, const Expr *e)
 {
-    double number;
     if (varies(lo, e) || (divides_long(lo, e, false) && exact_of(lo, e))) return true;
     make_integers(lo, e);
     if (expr_reads(e, NULL)) return is_fractional(lo, e);
-    return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
+    return has_parts(e) && !eval_aff(&lo->env, e, NULL);
 }
 
 static TileValue *select_where(Lower *lo, const Expr *e, TileValue *x, TileValue *otherwise)

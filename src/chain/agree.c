@@ -1077,7 +1077,8 @@ static bool agrees_far(Agree *a, SmallFinding *f)
     return right;
 }
 
-/* What is no number, as 0 / 0 of sums of nothing, is as good as what the definition says of nothing. */
+/* What is no number, as 0 / 0 of sums of nothing, is as good as what the definition says of nothing: 0, or no number either. What it says
+ * otherwise comes of something that there is. */
 static void take_as_defined(Small *on)
 {
     const char *error;
@@ -1089,12 +1090,13 @@ static void take_as_defined(Small *on)
 
         for (int64_t k = 0; k < all; k++, tensor_step(t, t->rank, at)) {
             int64_t row_at[TENSOR_MAX_RANK];
+            double want;
 
-            if (isfinite(tensor_get(t, at)))
-                continue;
             memcpy(row_at, at, sizeof at);
             row_at[t->rank - 1] = 0;
-            tensor_set(t, at, ref_row(ref, i, row_at)[k % cols]);
+            want = ref_row(ref, i, row_at)[k % cols];
+            if (!isfinite(tensor_get(t, at)) || !isfinite(want) || want == 0)
+                tensor_set(t, at, want);
         }
     }
 }

@@ -270,6 +270,7 @@ static void walk_block(Checker *c, const Block *block)
     for (int i = 0; i < block->len && !c->diags->full; i++) {
         walk_stmt(c, block->data[i]);
         repeat_check(c, block, i);
+        whole_check(c, block, i);
         same_check(c, block->data[i]);
     }
 }
@@ -294,6 +295,7 @@ static void walk_unit(Checker *c, const Block *body)
         if (s->kind != STMT_DEFINE && (late || !(i < declared && was_declared(s))))
             walk_stmt(c, s);
         repeat_check(c, body, i);
+        whole_check(c, body, i);
         same_check(c, s);
     }
 }

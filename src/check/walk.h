@@ -282,6 +282,8 @@ void early_loop(Checker *c, const Stmt *loop); /* behind its statements */
 /* dead.c */
 void dead_finish(Checker *c);
 
+/* whole.c */
+void whole_check(Checker *c, const Block *block, int at);
 /* repeat.c */
 void repeat_check(Checker *c, const Block *block, int at);
 

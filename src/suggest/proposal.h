@@ -91,7 +91,7 @@ Proposal propose_declared, propose_nearest, propose_function, propose_other_name
 Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_type_behind, propose_reduction, propose_other_axis, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_no_lines, propose_scheduled, propose_fewer_operands, propose_untransposed, propose_reshaped,
     propose_other_transposes, propose_turned_product, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_other_place, propose_cut_in_grid, propose_whole_division,
-    propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean;
+    propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean, propose_in_each_turn;
 /* propose_memory.c */
 Proposal propose_copy, propose_store, propose_store_of_another, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,

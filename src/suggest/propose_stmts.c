@@ -737,6 +737,38 @@ bool propose_before_the_loop(Suggester *s)
     return false;
 }
 
+/* The loop over a dimension of a tensor that a Copy in front of it brings; NULL: there is none. */
+static const Stmt *loop_behind(const Block *block, const Stmt *copy, const Stmt *tensor)
+{
+    bool behind = false;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i], *within = loop_behind(&s->body, copy, tensor);
+
+        for (int d = 0; behind && s->kind == STMT_FOR && s->over && d < tensor->n_shape; d++)
+            if (expr_is_name(tensor->shape[d], s->over))
+                return s;
+        behind |= s == copy;
+        if (within)
+            return within;
+    }
+    return NULL;
+}
+
+/* Into the loop over its dimension, behind what is copied there. */
+bool propose_in_each_turn(Suggester *s)
+{
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && !s->stmt->listed ? s->stmt : NULL, *tensor = copy && s->unit ? unit_tensor(s->unit, copy_tensor(copy)) : NULL;
+    const Stmt *loop = tensor ? loop_behind(&s->unit->body, copy, tensor) : NULL, *first = loop && loop->body.len ? loop->body.data[0] : NULL;
+    Fix edits[2];
+
+    if (!first)
+        return false;
+    edits[0] = (Fix){suggest_line(s, copy->span), "", NULL};
+    edits[1] = (Fix){suggest_before(s, first), arena_printf(s->arena, "%s%s\n", suggest_indent(s, first->span.start), suggest_text(s, copy)), NULL};
+    return suggest_edits(s, edits, 2, "a tile in each turn");
+}
+
 typedef struct Earlier {
     const Stmt *than, *found;
 } Earlier;

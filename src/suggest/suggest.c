@@ -91,6 +91,7 @@ static const Row TABLE[] = {
     {TW0453, {propose_ones, propose_coordinates, propose_axis, propose_unconditional, propose_lacking_coordinate}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0455, {propose_removal}},
+    {TW0456, {propose_in_each_turn}},
     {TW0460, {propose_assigned, propose_smaller}},
     {TW0461, {propose_assigned, propose_stream, propose_pieces, propose_spread_columns}},
     {TW0509, {propose_named_size}},

@@ -927,7 +927,20 @@ bool propose_divided_behind(Suggester *s)
     return false;
 }
 
-/* The mean of what a loop brings piece by piece: the sum, divided behind it by the length. */
+typedef struct Divided {
+    const char *sum;
+    int from; /* offset in the source */
+    bool found;
+} Divided;
+
+static void find_divided(void *user, const Stmt *stmt)
+{
+    Divided *d = user;
+
+    d->found |= stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_DIVIDE && stmt->span.start >= d->from && stmt->n_args == 2 && expr_is_name(stmt->args[0], d->sum);
+}
+
+/* The mean of what a loop brings piece by piece: the sum, divided behind it by the length, unless it is. */
 bool propose_summed_mean(Suggester *s)
 {
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_ROW_MEAN && s->stmt->dest ? s->stmt : NULL;
@@ -950,6 +963,10 @@ bool propose_summed_mean(Suggester *s)
     sum->op_name = op_info(OP_ROW_SUM)->name;
     sum->result = RESULT_ACCUMULATE;
     const char *name = stmt->dest->name;
+    Divided divided = {.sum = name, .from = end};
+    suggest_each(&s->unit->body, find_divided, &divided);
+    if (divided.found)
+        return suggest_edit(s, stmt->span, suggest_text(s, sum), "sum it up: it is divided behind the loop");
     Fix edits[2] = {{stmt->span, suggest_text(s, sum), NULL},
                     {{end, end}, arena_printf(s->arena, "\n%sCompute Divide %s, %s and get new %s", suggest_indent(s, loop->span.start), name, loop->over, name), NULL}};
     return suggest_edits(s, edits, 2, "sum it up, and divide behind the loop");

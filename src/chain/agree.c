@@ -55,6 +55,7 @@ typedef struct Limits {
 static const Limits LITTLE = {6e7, 6e6, 2e5, 4e5, 100000};
 static const Limits MORE = {2e8, 2e7, 4e6, 6e6, 300000}; /* where some size alone is beyond that */
 static const Limits MUCH = {1.5e9, 1e8, 2e7, 3e7, 1000000}; /* once, where sizes are compiled in: less than a second */
+static const Limits FAR = {6e8, 2e7, 4e6, 6e6, 300000}; /* of some blocks of a large shape */
 static const double BOUND = 4;           /* twice that of verification: what is wrong is so by more, ... */
 static const double LEAST = 1e-3;        /* ... and by so much of the largest element, at least */
 
@@ -1068,7 +1069,7 @@ static bool agrees_far(Agree *a, SmallFinding *f)
     if (!a->ran || a->far < LEAST_TILE || a->far > MOST_FAR || !small_may_run_some(a->on.chain))
         return true;
     draw_far(a);
-    a->most = &MORE;
+    a->most = &FAR;
     a->on.fill = FILL_SPARSE;
     a->on.some = true;
     right = count_elements(a, false) > a->most->elements || !small_make(&a->on, &error) || is_as_defined(a, runs(a, true), f);
@@ -1198,7 +1199,7 @@ static bool agrees_there(Agree *a, const Agree *other, SmallFinding *f)
     const char *error;
     bool ran;
 
-    a->most = &MORE;
+    a->most = other->on.some ? &FAR : &MORE;
     a->on.shape = (LaunchShape){0}; /* of its own, which later ones replace */
     for (int i = 0; i < other->on.shape.len; i++)
         vec_push(a->on.arena, &a->on.shape, other->on.shape.data[i]);

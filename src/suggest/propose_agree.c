@@ -329,12 +329,14 @@ static bool try_exchanged(Beside *b, const Stmt *stmt)
     return suggest_stmt(b->s, stmt, changed, "the other way round it is what the Operator says");
 }
 
-/* A number that conditions of the definition say. */
+/* A number that conditions of the definition say, or a Param of its. */
 static bool try_number_of(Beside *b, const Expr *own, const Expr *theirs)
 {
+    const Stmt *param = theirs && theirs->kind == EXPR_NAME ? block_find(&b->definition->body, STMT_PARAM, theirs->name) : NULL;
+
     if (!theirs)
         return false;
-    if (theirs->kind == EXPR_INT && theirs->i != own->i && suggest_edit(b->s, own->span, suggest_expr(b->s, theirs), "the number of the definition"))
+    if (((theirs->kind == EXPR_INT && theirs->i != own->i) || param) && suggest_edit(b->s, own->span, suggest_expr(b->s, theirs), "the number of the definition"))
         return true;
     for (int i = 0; i < theirs->n_args; i++)
         if (try_number_of(b, own, theirs->args[i]))
@@ -472,7 +474,7 @@ static bool try_as_defined(Vary *v)
     if (try_numbers(&b) || try_groups(&b) || try_means(&b) || try_orders(&b, &v->kernel->body))
         return true;
     for (int i = 0; i < b.computes.len; i++)
-        if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_numbers_of(&b, stmt_condition(b.computes.data[i])) || try_bounds(&b, stmt_condition(b.computes.data[i])) ||
+        if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_bounds(&b, stmt_condition(b.computes.data[i])) ||
             try_begins(&b, stmt_condition(b.computes.data[i])))
             return true;
     Cuts cuts = cuts_of(s);
@@ -485,6 +487,22 @@ static bool try_as_defined(Vary *v)
         if (try_removal(&b, b.computes.data[i]))
             return true;
     return false;
+}
+
+static bool try_compared(Vary *v)
+{
+    Beside b = {v->s, v->definition, v->computes};
+
+    for (int i = 0; i < b.computes.len; i++)
+        if (try_numbers_of(&b, stmt_condition(b.computes.data[i])))
+            return true;
+    return false;
+}
+
+/* Before all else: where only a large shape shows what differs, few tries can be made. */
+bool propose_compared_number(Suggester *s)
+{
+    return vary_each(s, try_compared);
 }
 
 bool propose_agreement(Suggester *s)

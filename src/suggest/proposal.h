@@ -30,6 +30,7 @@ typedef struct Suggester {
     bool whole; /* with the last edit that was tried nothing is said, and the program agrees with its definition, ... */
     bool alone; /* ... as with one that is suggested */
     bool all;   /* the edit is of what the whole unit was taken for: nothing else need be said */
+    bool differed; /* with some edit nothing else is said than that the program gives something else than its definition */
     bool loose; /* what could not be said before may be left: of room, or behind a statement that was not understood */
     /* where the diagnostic lies */
     const Unit *unit;                    /* NULL: in none */

@@ -10,6 +10,8 @@
  *   end                                       Compute GEMM S, V and accumulate O
  *   Compute GEMM S, V and accumulate O      end
  */
+#include <math.h>
+
 #include "suggest/vary.h"
 
 /* The name that the diagnostic is of. */
@@ -66,6 +68,40 @@ bool propose_own_accumulator(Suggester *s)
     return found;
 }
 
+typedef struct Beginning {
+    const char *name;
+    double number; /* that it was filled with last */
+} Beginning;
+
+static void note_beginning(void *user, const Stmt *stmt)
+{
+    Beginning *b = user;
+    bool fill = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_FILL && stmt->n_args == 2 && expr_is_name(stmt->args[0], b->name);
+    const Expr *e = fill ? stmt->args[1] : NULL;
+    bool less = e && e->kind == EXPR_UNARY && e->op == EO_NEG;
+
+    e = less ? e->a : e;
+    if (e && e->kind == EXPR_FLOAT)
+        b->number = less ? -e->f : e->f;
+}
+
+/* `Max m, t and get new m` for `Add t, 0 and get new m`, where `m` begins at -inf. */
+static bool try_extreme(Suggester *s, const Stmt *stmt)
+{
+    Beginning b = {.name = expr_base_name(stmt->dest)};
+    Stmt *changed = suggest_like(s, stmt);
+
+    suggest_each(&s->unit->body, note_beginning, &b);
+    if (!b.name || !isinf(b.number) || !vary_copies(stmt))
+        return false;
+    changed->op = b.number < 0 ? OP_MAX : OP_MIN;
+    changed->op_name = op_info(changed->op)->name;
+    changed->args = arena_array(s->arena, Expr *, 2);
+    changed->args[0] = stmt->dest;
+    changed->args[1] = stmt->args[0];
+    return suggest_stmt(s, stmt, changed, b.number < 0 ? "the largest of all turns" : "the least of all turns");
+}
+
 /* `Compute Add W, 0 and get new C` in a loop, of which the last turn's is left (TW0448). */
 bool propose_summed(Suggester *s)
 {
@@ -75,7 +111,7 @@ bool propose_summed(Suggester *s)
     if (!changed)
         return false;
     changed->result = RESULT_ACCUMULATE;
-    return suggest_stmt(s, stmt, changed, "the sum of all turns");
+    return try_extreme(s, stmt) || suggest_stmt(s, stmt, changed, "the sum of all turns");
 }
 
 /* Every turn of a loop gives it anew, and behind the loop it is read: what all turns give was meant (TW0440). */

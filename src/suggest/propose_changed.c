@@ -796,6 +796,16 @@ static bool try_elsewhere(Vary *v)
     return try_places(v, &v->kernel->body, NULL);
 }
 
+/* What another statement says as well: once too often, before either is moved. */
+static bool try_repeated(Vary *v)
+{
+    for (int i = v->computes.len - 1; i >= 0; i--)
+        for (int k = 0; k < v->computes.len; k++)
+            if (k != i && stmt_equal(v->computes.data[i], v->computes.data[k]) && suggest_edit(v->s, suggest_line(v->s, v->computes.data[i]->span), "", "without it it is what the Operator says"))
+                return true;
+    return false;
+}
+
 static bool try_without(Vary *v)
 {
     for (int i = v->all.len - 1; i >= 0; i--) {
@@ -907,7 +917,7 @@ bool propose_other_operation(Suggester *s)
 
 bool propose_moved_stmt(Suggester *s)
 {
-    return vary_each(s, try_elsewhere);
+    return vary_each(s, try_repeated) || vary_each(s, try_elsewhere);
 }
 
 bool propose_one_less(Suggester *s)

@@ -373,13 +373,31 @@ static void turn_operands(void *user, const Stmt *stmt)
         t->done = suggest_stmt(t->s, stmt, with_operand(t->s, stmt, i, expr_turned(t->s->arena, stmt->args[i])), "so the dimensions meet");
 }
 
+/* `GEMM Q, K.T` for `GEMM K, Q.T`. */
+static void exchange_operands(void *user, const Stmt *stmt)
+{
+    Turns *t = user;
+    bool product = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_GEMM && stmt->n_args == 2;
+    Stmt *changed = product && !t->done ? suggest_like(t->s, stmt) : NULL;
+
+    if (!changed || stmt->args[1]->kind != EXPR_TRANSPOSE || stmt->listed)
+        return;
+    changed->args = arena_array(t->s->arena, Expr *, 2);
+    changed->args[0] = expr_turned(t->s->arena, stmt->args[1]);
+    changed->args[1] = expr_turned(t->s->arena, stmt->args[0]);
+    t->done = suggest_stmt(t->s, stmt, changed, "exchange the operands");
+}
+
 /* Of what is stored otherwise than it lies: some product that it may be made of. */
 bool propose_turned_product(Suggester *s)
 {
     Turns turns = {.s = s};
+    bool stored = s->unit && s->stmt && s->stmt->kind == STMT_COPY;
 
-    if (s->unit && s->stmt && s->stmt->kind == STMT_COPY)
+    if (stored)
         suggest_each(&s->unit->body, turn_operands, &turns);
+    if (stored)
+        suggest_each(&s->unit->body, exchange_operands, &turns);
     return turns.done;
 }
 

@@ -81,7 +81,7 @@ static const Row TABLE[] = {
     {TW0440, {propose_own_state, propose_own_accumulator, propose_of_all_turns, propose_each_turn, propose_prologue, propose_maker, propose_other_tile, propose_other_input, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
     {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_divisor, propose_taken, propose_both_products, propose_new_operand, propose_other_sum, propose_instead, propose_removal}},
     {TW0444, {propose_before_the_softmax, propose_removal}},
-    {TW0445, {propose_behind_the_loop, propose_divided_behind}},
+    {TW0445, {propose_behind_the_loop, propose_divided_behind, propose_removal}},
     {TW0447, {propose_state}},
     {TW0448, {propose_kept, propose_summed, propose_other_tile}},
     {TW0449, {propose_own_rescale, propose_other_operation, propose_other_tile}},
@@ -308,6 +308,7 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     }
     s->asked = s->set ? suggest_asked(s, diags, s->set) : NULL;
     s->left = diags->list.len;
+    s->differed |= diags->list.len == 1 && diags->list.data[0].code == TW0523;
     s->whole = chain->executed && diags->list.len == 0;
     return is_better(like->diags, s->diag, diags, s->loose) && (done || diags->errors) && !chain->failure && (!s->strict || chain->executed);
 }
@@ -833,6 +834,14 @@ static int try_best(Suggester *s, Fix rule, int most)
     return most;
 }
 
+/* Where executing it says whether the right step is suggested; of other mistakes there may be a second one. */
+static bool is_told_by_numbers(const Suggester *s)
+{
+    DiagCode code = s->diag->code;
+
+    return s->chain->diags->list.len == 1 && (code == TW0442 || code == TW0445 || code == TW0448 || code == TW0323);
+}
+
 /* One behind which the program is executed and agrees with its definition; else one that leaves fewer complaints,
  * since there may be a second mistake. */
 static int suggest_best(Suggester *s, int most)
@@ -841,12 +850,13 @@ static int suggest_best(Suggester *s, int most)
     SuggestStage *stage = s->stage;
     int tries = 0;
 
+    s->differed = false;
     if (s->agrees) {
         s->stage = s->agrees;
         tries = try_best(s, rule, most);
         s->stage = stage;
     }
-    if (s->agrees && s->diag->fix.text)
+    if (s->agrees && (s->diag->fix.text || (s->differed && is_told_by_numbers(s))))
         return tries;
     return tries + try_best(s, rule, most);
 }

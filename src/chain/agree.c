@@ -158,7 +158,7 @@ Chain *agree_chain_with(Arena *arena, const Chain *chain, const Source *source, 
     for (int i = 0; i < MOST_ASKED && own; i++, own = with_asked(arena, own, source))
         if (lower(own, source, tiles))
             return own;
-    return NULL;
+    return tiles == NARROW ? agree_chain_with(arena, chain, source, CHOICES - 1) : NULL; /* the smaller ones lack registers, with fewer warps */
 }
 
 static Chain *chain_for(Arena *arena, const Chain *chain, const Source *source, const Program *program, int *tiles)
@@ -410,6 +410,21 @@ static void note_groups(Agree *a, const Aff *place)
     note_groups(a, place->b);
 }
 
+/* `block % 4` among tiles of rows, or columns: of groups that are all full. */
+static void note_places_in_groups(Agree *a, const TileOp *op, int d, const Aff *place)
+{
+    enum { MOST_IN_GROUP = 8 };
+    const AffSym *dim = d >= 0 && op->tensor->dims[d]->kind == AFF_SYM ? op->tensor->dims[d]->sym : NULL;
+    Reach *reach = dim ? find_reach(a, dim->name) : NULL;
+
+    if (!reach || !place || place->kind == AFF_CONST || place->kind == AFF_SYM)
+        return;
+    if (place->kind == AFF_MOD && place->b->kind == AFF_CONST && place->b->value <= MOST_IN_GROUP && aff_uses_kind(place->a, AFF_GRID))
+        reach->blocks = larger(reach->blocks, (int)place->b->value);
+    note_places_in_groups(a, op, d, place->a);
+    note_places_in_groups(a, op, d, place->b);
+}
+
 static void find_groups(Agree *a, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -417,6 +432,10 @@ static void find_groups(Agree *a, const TileBlock *block)
 
         for (int d = 0; (op->kind == TILE_LOAD || op->kind == TILE_STORE) && d < op->tensor->rank; d++)
             note_groups(a, op->coords[d]);
+        if (op->kind == TILE_STORE) {
+            note_places_in_groups(a, op, op->row_dim, op->row_dim >= 0 ? op->coords[op->row_dim] : NULL);
+            note_places_in_groups(a, op, op->col_dim, op->col_dim >= 0 ? op->coords[op->col_dim] : NULL);
+        }
         for (int k = 0; k < op->n_regions; k++)
             find_groups(a, op->regions[k]);
     }
@@ -502,7 +521,7 @@ typedef struct Attempt {
 } Attempt;
 
 /* Of each row the first that the definition takes, and that is little work. */
-enum { ENTRIES, TILES, LOOPS, PARTS, MORE_TILES, LESS_TILES, BOUNDS, OPPOSED, TINY, SHAPES };
+enum { ENTRIES, TILES, LOOPS, PARTS, MORE_TILES, LESS_TILES, BOUNDS, OPPOSED, TINY, TINY_FIRST, SHAPES };
 enum { TRIES = 9 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     [ENTRIES] = {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
@@ -513,16 +532,18 @@ static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     [LESS_TILES] = {{LESS, NEXT, 1}, {LESS, PART, 1}},
     [BOUNDS] = {{FEW, TURNS, 2}, {FEW, TURNS, 1}, {PART, TURNS, 1}},
     [OPPOSED] = {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
-    [TINY] = {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
+    [TINY] = {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}},
+    [TINY_FIRST] = {{PART, NEXT, 1}, {PART, NEXT, 2}, {WHOLE, WHOLE, 1}, {WHOLE, WHOLE, 2}, {PART, PART, 1}, {PART, PART, 2}, {NEXT, NEXT, 1}}};
 
 /* Where sizes are compiled in that make each of these much work, the others are as small as can be. */
 enum { LARGE_TRIES = 3 };
 static const Attempt LARGE[LARGE_TRIES] = {{FEW, FEW, 2}, {FEW, FEW, 1}, {WHOLE, WHOLE, 1}};
 
-/* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not. */
+/* What its tensors hold: means that are not 0, scores far below 0, and numbers beside which an epsilon counts, show what others do not;
+ * those of the first input alone, where a bias hides what is as small as all of them. */
 static const FillKind FILLS[SHAPES] = {
     [ENTRIES] = FILL_NORMAL, [TILES] = FILL_NORMAL, [LOOPS] = FILL_NORMAL, [PARTS] = FILL_NORMAL, [MORE_TILES] = FILL_NORMAL,
-    [LESS_TILES] = FILL_NORMAL, [BOUNDS] = FILL_NORMAL, [OPPOSED] = FILL_OPPOSED, [TINY] = FILL_TINY};
+    [LESS_TILES] = FILL_NORMAL, [BOUNDS] = FILL_NORMAL, [OPPOSED] = FILL_OPPOSED, [TINY] = FILL_TINY, [TINY_FIRST] = FILL_SMALL_FIRST};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
 static int tiled_size(const Agree *a, Form form, const Reach *reach, int k)

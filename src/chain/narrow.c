@@ -7,7 +7,8 @@
  * Code that says its sizes consistently means the same with others, and takes work with their product. So the sizes of tiles become
  * small ones in the same order: those that are assigned as numbers, and numbers in shapes of tiles, wherever the Kernel says these.
  * A text keeps its length, so that edits of the one are edits of the other.
- * Where a number elsewhere in a Kernel is one of the small ones it would mean a tile that it did not: then all stay as they are. */
+ * Where a number elsewhere in a Kernel is one of the small ones it would mean a tile that it did not, and where one says how many
+ * tiles there are it would be another: then all stay as they are. */
 #include "chain/agree.h"
 #include "check/check.h"
 
@@ -158,6 +159,47 @@ static bool is_assigned(const Narrow *n, const Expr *number)
     return false;
 }
 
+/* ---- tiles of which a number says how many there are --------------------------------------------- */
+
+/* How far a Copy reaches along a dimension; NULL: it has one entry of it. */
+static const Expr *extent_along(const Unit *kernel, const Stmt *copy, const char *dim)
+{
+    const Stmt *tensor = copy->has_shape ? unit_tensor(kernel, copy_tensor(copy)) : NULL;
+    int lead = tensor ? tensor->n_shape - copy->n_shape : 0;
+
+    for (int d = lead < 0 ? 0 : lead; tensor && d < tensor->n_shape; d++)
+        if (expr_is_name(tensor->shape[d], dim) && d - lead < copy->n_shape && !expr_is_one(copy->shape[d - lead]))
+            return copy->shape[d - lead];
+    return NULL;
+}
+
+static bool copies_along(const Unit *kernel, const Block *block, const char *counter)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        for (int k = 0; s->kind == STMT_COPY && k < s->n_coords; k++)
+            if (s->coords[k].name && s->coords[k].value && expr_is_name(s->coords[k].value, counter) && extent_along(kernel, s, s->coords[k].name))
+                return true;
+        if (copies_along(kernel, &s->body, counter) || copies_along(kernel, &s->orelse, counter))
+            return true;
+    }
+    return false;
+}
+
+/* `for k = 0:2` over tiles of 64: of smaller ones there are more. */
+static bool counts_tiles(const Unit *kernel, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool counts = s->kind == STMT_FOR && s->hi && s->hi->kind == EXPR_INT && copies_along(kernel, &s->body, s->name);
+
+        if (counts || counts_tiles(kernel, &s->body) || counts_tiles(kernel, &s->orelse))
+            return true;
+    }
+    return false;
+}
+
 /* ---- smaller ones ------------------------------------------------------------------------------------ */
 
 /* A power of two for each, so that what was smaller than another is so. */
@@ -201,6 +243,8 @@ const Source *narrow_tiles(Arena *arena, const Source *source)
         const Unit *unit = n.program->units.data[i];
 
         if (unit->kind == UNIT_KERNEL && !check_is_sketch(unit)) {
+            if (counts_tiles(unit, &unit->body))
+                return NULL;
             note_numbers(&n, &unit->body);
             note_assigned(&n, unit);
         }

@@ -6,6 +6,8 @@
  *     Index k over kv_len                          Compute Softmax S with M and L
  *     Compute Mask S where k <= q
  *
+ *     Compute Mask S where col < Len[batch]        Compute Mask S where j * page + col(S) < Len[b]      of pages that a table says
+ *
  *     Compute RowSum X and get s                   Compute Mask X where c * BN + col(X) < N else 0
  *                                                  Compute RowSum X and accumulate s
  */
@@ -249,12 +251,53 @@ static void add_cuts(Masking *m, const Stmt *copy)
         }
 }
 
+/* The counter that a table is read at, `[pages = Table[b, j]]`; NULL: none is. */
+static const char *counter_of_pages(const Masking *m, const Stmt *copy)
+{
+    for (int i = 0; copy->kind == STMT_COPY && i < copy->n_coords; i++) {
+        const Expr *e = copy->coords[i].value, *last = e && e->kind == EXPR_INDEX && e->n_args ? e->args[e->n_args - 1] : NULL;
+
+        if (last && last->kind == EXPR_NAME && vary_has(&m->v->counters, last->name))
+            return last->name;
+    }
+    return NULL;
+}
+
+static bool has_coordinate(const Stmt *copy, const char *dim)
+{
+    for (int i = 0; i < copy->n_coords; i++)
+        if (copy->coords[i].name && strcmp(copy->coords[i].name, dim) == 0)
+            return true;
+    return false;
+}
+
+/* Whole pages that a table says lie one behind the other as its entries do. */
+static void add_pages(Masking *m, const Stmt *copy)
+{
+    Suggester *s = m->v->s;
+    const char *counter = counter_of_pages(m, copy);
+    const Stmt *tensor = counter && copy->has_shape ? cuts_tensor(m->cuts, copy_tensor(copy)) : NULL;
+    int lead = tensor ? tensor->n_shape - copy->n_shape : -1;
+
+    for (int d = lead; lead >= 0 && d < tensor->n_shape - 1; d++) {
+        Cut cut = {.size = suggest_expr(s, copy->shape[d - lead]), .coord = counter};
+
+        if (tensor->shape[d]->kind != EXPR_NAME || has_coordinate(copy, tensor->shape[d]->name) || strcmp(cut.size, "1") == 0)
+            continue;
+        cut.dim = tensor->shape[d]->name;
+        if (!has_cut(m, &cut))
+            vec_push(s->arena, &m->along, cut);
+    }
+}
+
 static void find_along(Masking *m)
 {
     for (int i = 0; i < m->cuts->list.len; i++)
         vec_push(m->v->s->arena, &m->along, m->cuts->list.data[i]);
     for (int i = 0; i < m->v->all.len; i++)
         add_cuts(m, m->v->all.data[i]);
+    for (int i = 0; i < m->v->all.len; i++)
+        add_pages(m, m->v->all.data[i]);
 }
 
 /* Along each pair of dimensions that are cut into tiles of its sizes; of a sketch, whose tiles have none, along any. */

@@ -14,6 +14,9 @@
  *   Compute Exp S and get new S               Compute Exp2 S and get new S                   another operation
  *   Compute Multiply X, w and get Y           Compute Multiply X, g and get Y                another operand
  *   Compute RowSum P and get L                Compute RowSum P and accumulate L
+ *   Compute GEMM X[:, 0:64], W and get G      Compute GEMM X[:, k * 64:(k + 1) * 64], W ...  a part that is taken elsewhere
+ *   Compute Fill G, 0                         Compute Fill G, 0; Compute Fill U, 0           what another sum begins with
+ *   Compute Mask H where p == y               Compute Mask H where p == y else 0             0 elsewhere
  *   Copy Sm as Mx from register to global     Copy Mx from register to global                another tile, or tensor
  *   for c = 0:n                               for c = 0:n                                    a loop of its own
  *     Compute RowSum t and accumulate d         Compute RowSum t and accumulate d
@@ -421,7 +424,7 @@ static bool try_result(Vary *v, const Stmt *s)
 {
     Stmt *changed = suggest_like(v->s, s);
 
-    if (!s->dest)
+    if (!s->dest || (vary_copies(s) && s->result != RESULT_ACCUMULATE)) /* a sum is made where its terms are */
         return false;
     changed->result = s->result == RESULT_ACCUMULATE ? RESULT_GET : RESULT_ACCUMULATE;
     return suggest_stmt(v->s, s, changed, changed->result == RESULT_ACCUMULATE ? "the sum of all" : "what this turn gives alone");
@@ -535,12 +538,26 @@ static bool try_other_in_place(Vary *v, const Stmt *s)
     return false;
 }
 
+/* Whether a largest number begins at -inf, or a least one at inf: with another beginning it is only right by chance. */
+static bool begins_as_it_should(const Vary *v, const Stmt *fill)
+{
+    const char *number = suggest_expr(v->s, fill->args[1]), *name = expr_base_name(fill->args[0]);
+    OpId op = strcmp(number, "-inf") == 0 ? OP_MAX : strcmp(number, "inf") == 0 ? OP_MIN : OP_FILL;
+
+    for (int i = 0; name && op != OP_FILL && i < v->computes.len; i++)
+        if (v->computes.data[i]->op_known && v->computes.data[i]->op == op && vary_takes(v->computes.data[i], name))
+            return true;
+    return false;
+}
+
 /* `Fill M, -inf` for `Fill M, 0`: what a state begins with. */
 static bool try_beginning(Vary *v, const Stmt *s)
 {
     static const char *const numbers[] = {"0", "-inf", "1", "-1e30"}; /* the last where the difference of two is taken */
 
-    for (size_t i = 0; s->op_known && s->op == OP_FILL && s->n_args == 2 && i < TW_COUNT(numbers); i++)
+    if (!s->op_known || s->op != OP_FILL || s->n_args != 2 || begins_as_it_should(v, s))
+        return false;
+    for (size_t i = 0; i < TW_COUNT(numbers); i++)
         if (strcmp(suggest_expr(v->s, s->args[1]), numbers[i]) != 0 && suggest_edit(v->s, s->args[1]->span, numbers[i], "what it begins with"))
             return true;
     return false;
@@ -564,6 +581,44 @@ static bool try_all_operands(Vary *v)
     for (int i = 0; i < v->computes.len; i++)
         if (try_operands(v, v->computes.data[i]))
             return true;
+    return false;
+}
+
+/* `X[:, k * 64:(k + 1) * 64]` for `X[:, 0:64]`: the part of a tile that another statement takes. */
+static bool try_parts_elsewhere(Vary *v)
+{
+    for (int i = 0; i < v->computes.len; i++)
+        for (int a = 0; a < v->computes.data[i]->n_args; a++)
+            for (int k = 0; k < v->computes.len; k++)
+                for (int b = 0; b < v->computes.data[k]->n_args; b++) {
+                    const Expr *own = v->computes.data[i]->args[a], *other = v->computes.data[k]->args[b];
+                    bool parts = own->kind == EXPR_INDEX && other->kind == EXPR_INDEX && expr_base_name(own) && expr_base_name(other) && !expr_equal(own, other) && strcmp(expr_base_name(own), expr_base_name(other)) == 0;
+
+                    if (parts && suggest_edit(v->s, own->span, suggest_expr(v->s, other), "the part that is taken elsewhere"))
+                        return true;
+                }
+    return false;
+}
+
+/* `Fill U, 0` behind `Fill G, 0`, where both are summed up. */
+static bool try_filled_alike(Vary *v)
+{
+    for (int i = 0; i < v->computes.len; i++)
+        for (int k = 0; v->computes.data[i]->op_known && v->computes.data[i]->op == OP_FILL && k < v->computes.len; k++) {
+            const Stmt *fill = v->computes.data[i], *sum = v->computes.data[k];
+            Stmt *added = suggest_like(v->s, fill);
+            bool lacks = sum->result == RESULT_ACCUMULATE && sum->dest->kind == EXPR_NAME && fill->n_args == 2 && !fill->listed;
+
+            for (int m = 0; lacks && m < v->computes.len; m++)
+                lacks = !(v->computes.data[m]->op_known && v->computes.data[m]->op == OP_FILL && v->computes.data[m]->n_args && expr_is_name(v->computes.data[m]->args[0], sum->dest->name));
+            if (!lacks)
+                continue;
+            added->args = arena_array(v->s->arena, Expr *, 2);
+            added->args[0] = sum->dest;
+            added->args[1] = fill->args[1];
+            if (try_behind(v, fill, added, "as another sum begins"))
+                return true;
+        }
     return false;
 }
 
@@ -837,9 +892,27 @@ static bool try_quotients(Vary *v)
     return false;
 }
 
+/* `Mask H where ... else 0`: of what is summed up. */
+static bool try_masks(Vary *v)
+{
+    for (int i = v->computes.len - 1; i >= 0; i--) {
+        const Stmt *s = v->computes.data[i];
+        Stmt *changed = s->op_known && s->op == OP_MASK && !s->otherwise ? suggest_like(v->s, s) : NULL;
+
+        if (!changed)
+            continue;
+        changed->otherwise = expr_int(v->s->arena, 0);
+        if (suggest_stmt(v->s, s, changed, "0 elsewhere"))
+            return true;
+    }
+    return false;
+}
+
 bool propose_else_zero(Suggester *s)
 {
-    return strstr(s->diag->message, "is nan") && vary_each(s, try_quotients);
+    bool nan = strstr(s->diag->message, "is nan") != NULL, infinite = strstr(s->diag->message, "is inf") || strstr(s->diag->message, "is -inf");
+
+    return (nan && vary_each(s, try_quotients)) || ((nan || infinite) && vary_each(s, try_masks));
 }
 
 /* Only a Divide has an `else`: that was meant, or none. */
@@ -890,7 +963,7 @@ bool propose_missing_stmt(Suggester *s)
 
 bool propose_changed_stmt(Suggester *s)
 {
-    return vary_each(s, try_changed) || vary_each(s, try_copies);
+    return vary_each(s, try_parts_elsewhere) || vary_each(s, try_filled_alike) || vary_each(s, try_changed) || vary_each(s, try_copies);
 }
 
 bool propose_other_operand(Suggester *s)

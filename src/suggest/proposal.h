@@ -139,7 +139,7 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_mi
 /* propose_agree.c */
 Proposal propose_agreement, propose_compared_number, propose_turns_of_tiles, propose_more_turns, propose_of_all_turns, propose_of_this_turn;
 /* propose_exprs.c */
-Proposal propose_other_condition, propose_whole_counts, propose_likely_exprs, propose_other_exprs;
+Proposal propose_exchanged_places, propose_other_condition, propose_whole_counts, propose_likely_exprs, propose_other_exprs;
 /* propose_another.c */
 Proposal propose_own_state, propose_own_accumulator, propose_summed, propose_own_sum, propose_into_branch;
 /* propose_lacking.c */

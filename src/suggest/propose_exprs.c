@@ -16,6 +16,11 @@
  *   for j = 0:ceil(N / BN) - 1           for j = 0:ceil(N / BN)                 one more, one less; without a part
  *   b = i % G, g = i div G               b = i % B, g = i div B                 of one size
  *   Grid m = ceil(len / BM)              Grid m = ceil(len * group / BM)        of rows that `(m * BM + row(Q)) div group` has
+ *   Grid m = tiles, s = 1                Grid m = tiles, s = splits             a size for a number
+ *   g = G                                g = min(tiles - first, G)              the last group of tiles has fewer
+ *   [q = r % G, h = r div G]             [q = r div G, h = r % G]               quotient and remainder exchanged
+ *   [256 = 0]                            [256 = 1]                              the one behind it, or before it
+ *   n1 * n1 / (n0 + n1)                  n0 * n1 / (n0 + n1)                    another name that is said there
  *   n = i div g                          n = (i % G) div g                      the part of it that another one is made of
  */
 #include <math.h>
@@ -84,7 +89,7 @@ static bool try_exchanged(Site *t, Expr *e)
 /* ---- what is like it -------------------------------------------------------------------------- */
 
 static const ExprOp LIKE[][6] = {
-    {EO_LE, EO_LT, EO_GE, EO_GT}, {EO_EQ, EO_NE}, {EO_ADD, EO_SUB, EO_MUL}, {EO_DIV, EO_MUL}, {EO_IDIV, EO_MOD}, {EO_AND, EO_OR},
+    {EO_LE, EO_LT, EO_GE, EO_GT}, {EO_EQ, EO_NE}, {EO_ADD, EO_SUB}, {EO_DIV, EO_MUL}, {EO_IDIV, EO_MOD}, {EO_AND, EO_OR},
 };
 enum { ALIKE = 6 };
 
@@ -458,6 +463,79 @@ static bool try_same_part(Site *t, Expr *e)
     return false;
 }
 
+/* `min(tiles - first, G)` for `G`, where groups of so many begin at `first = group * G`. */
+static bool try_last_group(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+
+    for (int i = 0; e == t->root && e->kind == EXPR_NAME && t->stmt->kind == STMT_ASSIGN && i < t->v->all.len; i++) {
+        const Stmt *first = t->v->all.data[i];
+        bool begins = first->kind == STMT_ASSIGN && first->value && first->value->kind == EXPR_BINARY && first->value->op == EO_MUL && expr_mentions(first->value, e->name);
+
+        for (int k = 0; begins && k < t->v->sizes.len; k++) {
+            Expr *args[2] = {expr_binary(arena, EO_SUB, expr_name(arena, t->v->sizes.data[k]), expr_name(arena, first->name)), expr_name(arena, e->name)};
+
+            if (try_as(t, e, *expr_call(arena, "min", args, 2), "the last one may have fewer"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* `j * page + col(S) < len` for `(j - first) * page + col(S) < len`: from where all of them begin. */
+static bool try_from_the_begin(Site *t, Expr *e)
+{
+    bool from = (t->role == CONDITION || t->role == COORDINATE) && e->kind == EXPR_BINARY && e->op == EO_SUB && e->a->kind == EXPR_NAME && vary_has(&t->v->counters, e->a->name);
+
+    return from && try_as(t, e, *e->a, "this alone is what the Operator says");
+}
+
+/* `[256 = 1]` for `[256 = 0]`. */
+static bool try_next_place(Site *t, Expr *e)
+{
+    for (int more = 1; e == t->root && t->role == COORDINATE && e->kind == EXPR_INT && more >= -1; more -= 2)
+        if (e->i + more >= 0 && try_as(t, e, *expr_int(t->v->s->arena, e->i + more), more > 0 ? "the one behind it" : "the one before it"))
+            return true;
+    return false;
+}
+
+static bool try_names_in(Site *t, Expr *e, const Expr *among)
+{
+    Expr other = *e;
+
+    if (!among)
+        return false;
+    other.name = among->name;
+    if (among->kind == EXPR_NAME && strcmp(among->name, e->name) != 0 && try_as(t, e, other, "with this number it is what the Operator says"))
+        return true;
+    for (int i = 0; i < among->n_args; i++)
+        if (try_names_in(t, e, among->args[i]))
+            return true;
+    return try_names_in(t, e, among->a) || try_names_in(t, e, among->b);
+}
+
+/* Names of one length that differ in the last letter, as `n0` and `n1`. */
+static bool try_names_like(Site *t, Expr *e, const Names *names)
+{
+    size_t len = strlen(e->name);
+
+    for (int i = 0; len > 1 && i < names->len; i++) {
+        Expr other = *e;
+
+        other.name = names->data[i];
+        if (strlen(other.name) == len && strncmp(other.name, e->name, len - 1) == 0 && strcmp(other.name, e->name) != 0 && try_as(t, e, other, "with this number it is what the Operator says"))
+            return true;
+    }
+    return false;
+}
+
+/* `n0 * n1 / (n0 + n1)` for `n1 * n1 / (n0 + n1)`. */
+static bool try_name_beside(Site *t, Expr *e)
+{
+    return e->kind == EXPR_NAME && t->role == VALUE && t->stmt->kind == STMT_COMPUTE &&
+           (try_names_in(t, e, expr_copy(t->v->s->arena, t->root)) || try_names_like(t, e, &t->v->counters) || try_names_like(t, e, &t->v->sizes));
+}
+
 /* ---- names --------------------------------------------------------------------------------------- */
 
 /* An Input of as many dimensions, as what an element is read of. */
@@ -611,8 +689,8 @@ static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
     return false;
 }
 
-static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up, try_same_part};
-static Change *const LIKELY[] = {try_own_part, try_own_start, try_own_entry, try_other_entry, try_rounded_up, try_both_begins, try_tile_begin, try_as_elsewhere, try_exchanged, try_without_number, try_other_sign, try_other_function, try_reversed, try_negated};
+static Change *const OF_NUMBERS[] = {try_own_entry, try_rounded_up, try_same_part, try_last_group};
+static Change *const LIKELY[] = {try_own_part, try_own_start, try_as_elsewhere, try_own_entry, try_other_entry, try_rounded_up, try_both_begins, try_tile_begin, try_name_beside, try_exchanged, try_without_number, try_from_the_begin, try_other_sign, try_other_function, try_reversed, try_negated, try_next_place};
 static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
 
 /* `[P = t, D = d]` for `[P = d, D = t]`. */
@@ -626,6 +704,68 @@ static bool try_coords_of(Vary *v, const Stmt *copy)
             if (a && b && !expr_equal(a, b) && suggest_edits(v->s, edits, 2, "these two the other way round"))
                 return true;
         }
+    return false;
+}
+
+/* A quotient in one, and its remainder in the other. */
+typedef struct Apart {
+    const Expr *quotient, *remainder;
+} Apart;
+
+static void find_apart(Apart *apart, const Expr *e)
+{
+    if (!e)
+        return;
+    if (e->kind == EXPR_BINARY && e->op == EO_IDIV)
+        apart->quotient = e;
+    if (e->kind == EXPR_BINARY && e->op == EO_MOD)
+        apart->remainder = e;
+    find_apart(apart, e->a);
+    find_apart(apart, e->b);
+}
+
+static Expr *with_op(Arena *arena, const Expr *e, const Expr *at, ExprOp op)
+{
+    Expr *copy = e ? arena_new_of(arena, Expr) : NULL;
+
+    if (!e)
+        return NULL;
+    *copy = *e;
+    copy->op = e == at ? op : e->op;
+    copy->a = with_op(arena, e->a, at, op);
+    copy->b = with_op(arena, e->b, at, op);
+    return copy;
+}
+
+/* `[q = r div G, h = g * G + r % G]` for `[q = r % G, h = g * G + r div G]`. */
+static bool try_apart(Vary *v, const Expr *first, const Expr *second)
+{
+    Arena *arena = v->s->arena;
+    Apart a = {0}, b = {0};
+    bool turned;
+
+    find_apart(&a, first);
+    find_apart(&b, second);
+    turned = !a.quotient || !b.remainder;
+    const Expr *one = turned ? a.remainder : a.quotient, *other = turned ? b.quotient : b.remainder;
+    if (!one || !other || !expr_equal(one->b, other->b))
+        return false;
+    Fix edits[2] = {{first->span, suggest_expr(v->s, with_op(arena, first, one, other->op)), NULL}, {second->span, suggest_expr(v->s, with_op(arena, second, other, one->op)), NULL}};
+    return suggest_edits(v->s, edits, 2, "quotient and remainder exchanged");
+}
+
+static bool try_taken_apart_otherwise(Vary *v)
+{
+    for (int i = 0; i < v->all.len; i++) {
+        const Stmt *s = v->all.data[i], *next = i + 1 < v->all.len ? v->all.data[i + 1] : s;
+
+        for (int k = 0; s->kind == STMT_COPY && is_to_be_tried(v, i) && k < s->n_coords; k++)
+            for (int m = k + 1; m < s->n_coords; m++)
+                if (s->coords[k].value && s->coords[m].value && try_apart(v, s->coords[k].value, s->coords[m].value))
+                    return true;
+        if (s->kind == STMT_ASSIGN && next->kind == STMT_ASSIGN && next != s && s->value && next->value && try_apart(v, s->value, next->value))
+            return true;
+    }
     return false;
 }
 
@@ -668,12 +808,20 @@ static bool try_from_the_first(Vary *v)
 
 static bool try_likely(Vary *v)
 {
-    return try_all(v, OF_NUMBERS, TW_COUNT(OF_NUMBERS), true) || try_all(v, LIKELY, TW_COUNT(LIKELY), false) || try_from_the_first(v);
+    return try_all(v, OF_NUMBERS, TW_COUNT(OF_NUMBERS), true) || try_taken_apart_otherwise(v) || try_all(v, LIKELY, TW_COUNT(LIKELY), false) || try_from_the_first(v);
 }
 
 static bool try_others(Vary *v)
 {
     return try_taken_apart(v) || try_coords_exchanged(v) || try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
+}
+
+/* Of a Copy whose coordinates are said not to go along their dimensions (TW0453). */
+bool propose_exchanged_places(Suggester *s)
+{
+    Vary v = {.s = s};
+
+    return s->stmt && s->stmt->kind == STMT_COPY && s->unit && s->unit->kind == UNIT_KERNEL && try_coords_of(&v, s->stmt);
 }
 
 /* Of a condition that is said to be of something else than its tile. */
@@ -695,16 +843,24 @@ bool propose_other_condition(Suggester *s)
     return found;
 }
 
+/* `P` for `P - 1`. */
+static bool try_last_too(Site *t, Expr *e)
+{
+    bool less = e == t->root && e->kind == EXPR_BINARY && e->op == EO_SUB && expr_is_one(e->b);
+
+    return less && try_as(t, e, *e->a, "the last one as well");
+}
+
 /* The bounds of loops and of the grid: before a whole loop is said to be missing. */
 static bool try_whole_counts(Vary *v)
 {
     for (int i = 0; i < v->all.len; i++) {
         const Stmt *s = v->all.data[i];
 
-        if (s->kind == STMT_FOR && try_stmt(v, s, try_rounded_up))
+        if (s->kind == STMT_FOR && (try_stmt(v, s, try_rounded_up) || try_expr(v, s, s->hi, BOUND, NULL, try_last_too)))
             return true;
         for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
-            if (try_expr(v, s, s->coords[k].value, BOUND, NULL, try_rounded_up))
+            if (try_expr(v, s, s->coords[k].value, BOUND, NULL, try_rounded_up) || try_expr(v, s, s->coords[k].value, BOUND, NULL, try_last_too))
                 return true;
     }
     return false;
@@ -759,9 +915,42 @@ static bool try_shared_rows(Vary *v)
     return false;
 }
 
+/* Whether an expression of a place, a turn or a condition is of both. */
+static bool says_both(const Vary *v, const char *axis, const char *size)
+{
+    for (int i = 0; i < v->all.len; i++) {
+        const Stmt *s = v->all.data[i];
+        const Expr *said[] = {s->kind == STMT_GRID ? NULL : s->value, s->where, s->lo, s->hi, s->kind == STMT_COMPUTE ? stmt_condition(s) : NULL};
+        bool both = false;
+
+        for (size_t k = 0; k < TW_COUNT(said); k++)
+            both |= said[k] && expr_mentions(said[k], axis) && expr_mentions(said[k], size);
+        for (int k = 0; s->kind == STMT_COPY && k < s->n_coords; k++)
+            both |= s->coords[k].value && expr_mentions(s->coords[k].value, axis) && expr_mentions(s->coords[k].value, size);
+        if (both)
+            return true;
+    }
+    return false;
+}
+
+/* `Grid s = splits` for `Grid s = 1`. */
+static bool try_counts_by_name(Vary *v)
+{
+    const Stmt *grid = block_find(&v->kernel->body, STMT_GRID, NULL);
+
+    for (int i = 0; grid && i < grid->n_coords; i++)
+        for (int k = 0; grid->coords[i].name && grid->coords[i].value && grid->coords[i].value->kind == EXPR_INT && k < v->sizes.len; k++) {
+            const Expr *count = said_before(v, expr_name(v->s->arena, v->sizes.data[k]), grid);
+
+            if (says_both(v, grid->coords[i].name, v->sizes.data[k]) && suggest_edit(v->s, grid->coords[i].value->span, suggest_expr(v->s, count), "so many blocks"))
+                return true;
+        }
+    return false;
+}
+
 bool propose_whole_counts(Suggester *s)
 {
-    return vary_each(s, try_whole_counts) || vary_each(s, try_shared_rows);
+    return vary_each(s, try_whole_counts) || vary_each(s, try_shared_rows) || vary_each(s, try_counts_by_name);
 }
 
 bool propose_likely_exprs(Suggester *s)

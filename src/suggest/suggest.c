@@ -88,7 +88,7 @@ static const Row TABLE[] = {
     {TW0450, {propose_store, propose_store_of_another}},
     {TW0451, {propose_lacking_coordinate, propose_other_place, propose_removal, propose_behind_the_loop, propose_last_store}},
     {TW0452, {propose_coordinates, propose_added, propose_lacking_coordinate}},
-    {TW0453, {propose_ones, propose_coordinates, propose_axis, propose_unconditional, propose_lacking_coordinate}},
+    {TW0453, {propose_ones, propose_exchanged_places, propose_coordinates, propose_axis, propose_unconditional, propose_lacking_coordinate}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0455, {propose_removal}},
     {TW0456, {propose_in_each_turn}},

@@ -512,14 +512,16 @@ bool propose_undone_pass(Suggester *s)
     Span at = s->diag->span;
     const char *name = arena_strndup(s->arena, s->source->text + at.start, (size_t)(at.end - at.start));
     int tries = s->tries;
-    bool found = false;
+    bool strict = s->strict, found = false;
 
     if (!vary_definition(s) || !s->unit || s->unit->kind != UNIT_KERNEL || s->stage != s->agrees)
         return false;
     Vary v = vary_kernel(s, s->unit);
     Lost p = {.v = &v, .column = name, .before = first_that_takes(&v, name), .unset = true};
     s->tries = MOST_TRIES;
+    s->strict = true;
     found = try_passes(&p);
+    s->strict = strict;
     s->tries = tries;
     return found;
 }

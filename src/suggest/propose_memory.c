@@ -60,15 +60,29 @@ static const char *line(Suggester *s, const Stmt *before, const char *text)
     return arena_printf(s->arena, "%s%s\n", suggest_indent(s, before->span.start), text);
 }
 
+/* The statement, or the outermost loop round it that goes over none of the tensor's dimensions and stands in no other that does. */
+static const Stmt *copied_ahead_of(const Suggester *s, const Stmt *tensor)
+{
+    int at = s->depth - 1;
+
+    for (; at > 0 && s->path[at - 1]->kind == STMT_FOR && s->path[at - 1]->over; at--)
+        for (int i = 0; i < tensor->n_shape; i++)
+            if (expr_mentions(tensor->shape[i], s->path[at - 1]->over))
+                return s->path[at];
+    return at >= 0 ? s->path[at] : s->stmt;
+}
+
 /* An operand that lies in global memory alone. */
 static bool try_copy_in(Suggester *s, Cuts *cuts, const Stmt *tensor, Space to)
 {
     const Stmt *tile = cuts_tile(cuts, tensor->name, to);
     const char *text = copy_text(cuts, tensor, tile, SPACE_GLOBAL, to);
     const char *label = "copy it there first", *place;
-    const Stmt *first = s->depth ? s->path[0] : NULL;
+    const Stmt *first = s->depth ? s->path[0] : NULL, *ahead = copied_ahead_of(s, tensor);
 
-    if (tile || is_sketch(cuts))
+    if (is_sketch(cuts))
+        return suggest_edit(s, suggest_before(s, ahead), line(s, ahead, text), label);
+    if (tile)
         return suggest_edit(s, suggest_before(s, s->stmt), line(s, s->stmt, text), label);
     place = arena_printf(s->arena, "Allocate %s in %s (%s)", tensor->name, space_name(to),
                          shape_text(cuts, tensor, NULL));
@@ -77,6 +91,15 @@ static bool try_copy_in(Suggester *s, Cuts *cuts, const Stmt *tensor, Space to)
                             arena_printf(s->arena, "%s%s", line(s, first, place), line(s, first, text)), label);
     return suggest_edits(s, (Fix[]){{suggest_before(s, first), line(s, first, place), NULL},
                                     {suggest_before(s, s->stmt), line(s, s->stmt, text), NULL}}, 2, label);
+}
+
+/* To where there is a tile; products take their operands from shared memory first, others from registers. */
+static bool try_copy(Suggester *s, Cuts *cuts, const Stmt *tensor)
+{
+    bool product = s->stmt->op_known && s->stmt->op == OP_GEMM, in_register = cuts_tile(cuts, tensor->name, SPACE_REGISTER);
+    Space likely = !in_register && (product || cuts_tile(cuts, tensor->name, SPACE_SHARED)) ? SPACE_SHARED : SPACE_REGISTER;
+
+    return try_copy_in(s, cuts, tensor, likely) || try_copy_in(s, cuts, tensor, likely == SPACE_SHARED ? SPACE_REGISTER : SPACE_SHARED);
 }
 
 bool propose_copy(Suggester *s)
@@ -93,8 +116,7 @@ bool propose_copy(Suggester *s)
         if (tensor && (s->diag->span.start == s->stmt->span.start ||
                        (s->diag->span.start >= s->stmt->args[i]->span.start &&
                         s->diag->span.start < s->stmt->args[i]->span.end)) &&
-            ((cuts_tile(&cuts, tensor->name, SPACE_REGISTER) && try_copy_in(s, &cuts, tensor, SPACE_REGISTER)) ||
-             try_copy_in(s, &cuts, tensor, SPACE_SHARED) || try_copy_in(s, &cuts, tensor, SPACE_REGISTER)))
+            try_copy(s, &cuts, tensor))
             return true;
     }
     return false;

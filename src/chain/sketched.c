@@ -64,15 +64,15 @@ static void say(Diags *diags, const Diags *of_code, Span of_kernel)
     }
 }
 
-/* Sums in units of different maxima show when code is lowered; what else does follows from sizes. */
-static void lower_for_units(Arena *arena, Syms *syms, const Program *code, Settings *settings, Diags *diags)
+/* What shows when code is lowered: sums in units of different maxima, tensors that kernels declare differently. */
+static void lower_quietly(Arena *arena, Syms *syms, const Program *code, Settings *settings, Diags *diags)
 {
     Diags *own = diags_new(arena, diags->source);
 
     lower(arena, syms, aff_ctx_new(arena), code, settings, own);
     for (int i = 0; i < own->list.len; i++) {
         const Diag *from = &own->list.data[i];
-        if (from->code == TW0733 || from->code == TW0449) {
+        if (diag_info(from->code)->severity == SEV_ERROR || from->code == TW0449) {
             Diag *to = diag_add(diags, from->code, from->span, "%s", from->message);
             to->note = from->note;
         }
@@ -108,7 +108,7 @@ static Settings *with_asked(Arena *arena, const Settings *settings, const Diags 
 /* Operands and results that do not go together with other sizes either. */
 static bool whatever_the_sizes(DiagCode code)
 {
-    return code == TW0320 || code == TW0321 || code == TW0322 || code == TW0323 || code == TW0407 || code == TW0602 || code == TW0604 || code == TW0606;
+    return code == TW0320 || code == TW0321 || code == TW0322 || code == TW0323 || code == TW0407 || code == TW0602 || code == TW0604 || code == TW0606 || code == TW0711;
 }
 
 static Span first_kernel(const Program *sketch)
@@ -133,7 +133,7 @@ static void say_of_flow(Arena *arena, Syms *syms, const Program *sketch, const R
     }
     checking.settings = options.settings;
     if (result && check_program(arena, syms, result->code, &checking, quiet))
-        lower_for_units(arena, syms, result->code, options.settings, quiet);
+        lower_quietly(arena, syms, result->code, options.settings, quiet);
     for (int i = 0; i < quiet->list.len; i++)
         if (diag_info(quiet->list.data[i].code)->severity != SEV_ERROR || whatever_the_sizes(quiet->list.data[i].code))
             vec_push(arena, &flow->list, quiet->list.data[i]);
@@ -149,7 +149,7 @@ bool sketch_check_code(Arena *arena, Syms *syms, const Program *sketch, const Ta
     int before = diags->errors;
 
     if (result && check_program(arena, syms, result->code, &checking, quiet))
-        lower_for_units(arena, syms, result->code, settings, quiet);
+        lower_quietly(arena, syms, result->code, settings, quiet);
     say(diags, quiet, first_kernel(sketch));
     if (!result && diags->errors == before)
         say_of_flow(arena, syms, sketch, &reasoning, quiet, diags);

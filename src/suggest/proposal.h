@@ -137,7 +137,7 @@ Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy, p
 Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_missing_size, propose_usual, propose_some_size, propose_named_sizes, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_copied_dimension, propose_positions, propose_axis, propose_exchanged_axes, propose_missing_pass, propose_undone_pass, propose_lost_pass, propose_last_tile, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_agree.c */
-Proposal propose_agreement, propose_compared_number, propose_turns_of_tiles, propose_more_turns, propose_of_all_turns, propose_of_this_turn;
+Proposal propose_agreement, propose_compared_number, propose_turns_of_tiles, propose_more_turns, propose_of_all_turns, propose_of_this_turn, propose_set_in_each_turn;
 /* propose_exprs.c */
 Proposal propose_exchanged_places, propose_other_condition, propose_whole_counts, propose_likely_exprs, propose_other_exprs;
 /* propose_another.c */

@@ -143,6 +143,18 @@ bool propose_of_all_turns(Suggester *s)
     return suggest_stmt(s, anew.found, changed, "what all turns give");
 }
 
+static bool accumulates(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->result == RESULT_ACCUMULATE && s->dest && expr_is_name(s->dest, name)) ||
+            accumulates(&s->body, name) || accumulates(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
 /* What is added up in a loop has another shape in each turn behind its Reshape: that of one turn was meant (TW0726). */
 bool propose_of_this_turn(Suggester *s)
 {
@@ -160,6 +172,50 @@ bool propose_of_this_turn(Suggester *s)
             if (suggest_stmt(s, sum, changed, "that of this turn"))
                 return true;
         }
+    return false;
+}
+
+/* The loop within that adds up what is reshaped behind it. */
+static const Stmt *summing_loop(const Block *block, const char *name, int before)
+{
+    for (int i = 0; i < before; i++)
+        if (block->data[i]->kind == STMT_FOR && accumulates(&block->data[i]->body, name))
+            return block->data[i];
+    return NULL;
+}
+
+/* What a loop within adds up goes on with the sum of the turn before, which its Reshape gave another shape (TW0726): it is set
+ * in each turn, and with it what was set beside it and is added up there as well. */
+bool propose_set_in_each_turn(Suggester *s)
+{
+    enum { MOST_SET = 7 };
+    const Stmt *loop = s->stmt && s->stmt->kind == STMT_FOR ? s->stmt : NULL;
+    const Block *round = s->depth > 1 ? &s->path[s->depth - 2]->body : s->unit ? &s->unit->body : NULL;
+
+    for (int i = 0; loop && round && i < loop->body.len; i++) {
+        const char *name = loop->body.data[i]->kind == STMT_RESHAPE ? loop->body.data[i]->name : NULL;
+        const Stmt *sums = name ? summing_loop(&loop->body, name, i) : NULL;
+        Str lines = str_new(s->arena);
+        Fix edits[MOST_SET + 1];
+        int n = 0;
+
+        for (int k = 0; sums && k < round->len && round->data[k] != loop && n < MOST_SET; k++) {
+            const Stmt *fill = round->data[k];
+            const char *set = fill->kind == STMT_COMPUTE && !fill->listed && fill->op_known && fill->op == OP_FILL ? vary_result(fill) : NULL;
+
+            if (!set || !accumulates(&sums->body, set))
+                continue;
+            edits[n++] = (Fix){suggest_line(s, fill->span), "", NULL};
+            str_printf(&lines, "%s%s\n", suggest_indent(s, sums->span.start), suggest_text(s, fill));
+        }
+        if (sums && n == 0)
+            str_printf(&lines, "%sCompute Fill %s, 0\n", suggest_indent(s, sums->span.start), name);
+        if (!sums)
+            continue;
+        edits[n++] = (Fix){suggest_before(s, sums), str_text(&lines), NULL};
+        if (suggest_edits(s, edits, n, "set to 0 in each turn, before the loop that adds up"))
+            return true;
+    }
     return false;
 }
 

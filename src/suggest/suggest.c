@@ -114,7 +114,7 @@ static const Row TABLE[] = {
     {TW0719, {propose_row}},
     {TW0721, {propose_otherwise}},
     {TW0723, {propose_form, propose_moved, propose_removal}},
-    {TW0726, {propose_of_this_turn, propose_before_the_loop}},
+    {TW0726, {propose_of_this_turn, propose_set_in_each_turn, propose_before_the_loop}},
     {TW0728, {propose_part}},
     {TW0729, {propose_place}},
     {TW0730, {propose_same_source, propose_other_input, propose_own_stage, propose_copied_stage, propose_guard, propose_all_turns, propose_prologue, propose_ring, propose_stage}},

@@ -198,7 +198,10 @@ static TileValue *read_ref(Lower *lo, const Ref *ref, Span span, bool for_gemm)
     int errors = lo->diags->errors;
     const Staged *s = lo_shared(lo, ref->name, stage, span);
     lo_local_make(lo, ref->name)->spoiled |= lo->diags->errors > errors;
-    return s ? lo_slice(lo, s->value, &part) : no_value(lo, span, ref->name);
+    if (s) return lo_slice(lo, s->value, &part);
+    TileValue *none = no_value(lo, span, ref->name);
+    bool whole_there = none->type.rows == whole.rows && none->type.cols == whole.cols;
+    return whole_there ? lo_slice(lo, none, &part) : none;
 }
 
 bool lo_is_param(const Lower *lo, const char *name)

@@ -511,6 +511,30 @@ static bool is_as_long(Plan *plan, const Stmt *s, const Extent *a, const Extent 
     return false;
 }
 
+static bool is_copied(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COPY && copy_dest(s) && strcmp(copy_dest(s), name) == 0) || is_copied(&s->body, name) || is_copied(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
+/* An operand without a tile that no Copy brings: what meets it would seem to be all that there is. */
+static bool is_left_in_memory(Plan *plan, const Expr *operand)
+{
+    const Expr *e = bare_operand(operand);
+    const Stmt *tensor = e && e->kind == EXPR_NAME ? unit_tensor(plan->unit, e->name) : NULL;
+
+    if (!tensor || tensor->kind != STMT_INPUT || is_copied(&plan->unit->body, e->name))
+        return false;
+    Diag *diag = plan_fail(plan, TW0406, operand->span, "'%s' is only in global memory here", e->name);
+    diag_note(plan->diags, diag, "Copy it to shared memory or to registers first");
+    return true;
+}
+
 static void infer_element(Plan *plan, const Stmt *s)
 {
     const Extent *row = NULL, *col = NULL;
@@ -519,6 +543,8 @@ static void infer_element(Plan *plan, const Stmt *s)
     for (int i = 0; i < s->n_args; i++) {
         const Tile *tile = plan_operand(plan, s->args[i]);
 
+        if (!tile && is_left_in_memory(plan, s->args[i]))
+            return;
         if (!tile)
             continue;
         if (!is_as_long(plan, s, row, tile->row) || !is_as_long(plan, s, col, tile->col))

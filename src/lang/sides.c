@@ -262,9 +262,37 @@ static void say(Sider *s, Stmt *copy, Sides sides)
     s->learnt++;
 }
 
+/* Whether the factors of products that have the dimension have two others to run along: where blocks have one entry of it, no
+ * column of one element is meant to be multiplied. */
+static bool leaves_products(const Sider *s, const Block *block, const char *dim, int depth)
+{
+    for (int i = 0; i < block->len && depth < MOST_DEPTH; i++) {
+        const Stmt *c = block->data[i];
+        bool product = c->kind == STMT_COMPUTE && c->op_known && op_info(c->op)->class == OPC_GEMM;
+
+        if (!leaves_products(s, &c->body, dim, depth + 1) || !leaves_products(s, &c->orelse, dim, depth + 1))
+            return false;
+        for (int k = 0; product && k < c->n_args; k++) {
+            const char *name = expr_base_name(c->args[k]);
+            const Stmt *tensor = name ? unit_tensor(s->unit, name) : NULL;
+            int others = 0;
+
+            if (!tensor || tensor->kind != STMT_INPUT || find_dim(s, tensor, dim) < 0)
+                continue;
+            for (int d = 0; d < tensor->n_shape; d++) {
+                const char *side = side_of(s, tensor, d);
+                others += !same(side, dim) && !(side && is_entry(s, side));
+            }
+            if (others < 2)
+                return false;
+        }
+    }
+    return true;
+}
+
 static void make_entry(Sider *s, const char *dim)
 {
-    if ((count_in_grid(s, dim) != 1 && !is_looped(s, dim)) || is_entry(s, dim) || s->entries.len > s->settled)
+    if (!leaves_products(s, &s->unit->body, dim, 0) || (count_in_grid(s, dim) != 1 && !is_looped(s, dim)) || is_entry(s, dim) || s->entries.len > s->settled)
         return; /* one at a time: tiles are others then */
     vec_push(s->arena, &s->entries, dim);
     s->learnt++;
@@ -426,6 +454,9 @@ static void fit_operand(Sider *s, const Expr *e, Sides whole)
     const Stmt *tensor = unit_tensor(s->unit, copy_tensor(tile->load));
     Sides sides = {find_dim(s, tensor, whole.row) >= 0 ? whole.row : ONE, find_dim(s, tensor, whole.col) >= 0 ? whole.col : ONE};
 
+    bool single = sides.row == ONE && sides.col == ONE;
+    if (single && is_dim(tile->sides.col) && !leaves_products(s, &s->unit->body, tile->sides.col, 0))
+        return; /* it is another that meets these elements */
     if (can_say(s, tile->load, tensor, sides))
         say(s, tile->load, sides);
 }

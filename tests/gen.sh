@@ -741,6 +741,8 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     for name in of_grouped_heads of_heads_behind said_as_rows; do
         try ../tests/gen/scales_$name --target $target --bind B=1 --bind H=4 --bind Hk=2 --bind L=70 --bind S=100
     done
+    try ../tests/gen/two_buffers_by_name --target $target --bind M=130 --bind N=70 --bind K=150 # rings of two tiles a turn
+    try ../tests/gen/both_stages_a_turn --target $target --bind M=70 --bind N=40 --bind K=128
     try ../tests/gen/two_tiles_a_turn --target $target --bind B=1 --bind H=2 --bind Hk=1 --bind L=70 --bind S=230 --data growing
     try ../tests/gen/keys_of_either_tensor --target $target --bind B=1 --bind H=2 --bind L=70 --bind S=100 # what both branches copy
     try ../tests/gen/counted_on --target $target --bind M=70 --bind N=80 --bind K=200 # names that are given values again

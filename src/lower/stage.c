@@ -174,6 +174,17 @@ static bool follows_of_bounds(Lower *lo, const LowerLoop *loop, const Aff *cond)
            aff_always(aff, aff_subst(aff, cond, loop->var, aff_add(aff, loop->lo, some)));
 }
 
+/* `2 * j < n` in a loop up to ceil(n / 2): it holds as long as the counter does not pass a quotient. */
+static bool holds_up_to_quotient(Lower *lo, const LowerLoop *loop, const Aff *cond)
+{
+    AffCtx *aff = lo->program->aff;
+    const Aff *coef, *rest;
+    int64_t n;
+    if (cond->kind != AFF_LE || !aff_linear(aff, aff_sub(aff, cond->b, cond->a), loop->var, &coef, &rest) || !aff_is_const(coef, &n) || n > -2)
+        return false;
+    return aff_always(aff, aff_le(aff, loop->hi, aff_offset(aff, aff_div(aff, rest, aff_const(aff, -n)), 1)));
+}
+
 /* cond holds in every iteration. */
 static bool holds_within(Lower *lo, const LowerLoop *loop, const Aff *cond)
 {
@@ -181,7 +192,8 @@ static bool holds_within(Lower *lo, const LowerLoop *loop, const Aff *cond)
     const Aff *j = aff_of(aff, loop->var);
     if (cond == aff_lt(aff, j, loop->hi)) return true;
     if (cond->kind == AFF_AND) return holds_within(lo, loop, cond->a) && holds_within(lo, loop, cond->b);
-    return cond == aff_le(aff, loop->lo, j) || aff_always(aff, cond) || follows_of_bounds(lo, loop, cond);
+    return cond == aff_le(aff, loop->lo, j) || aff_always(aff, cond) || follows_of_bounds(lo, loop, cond) ||
+           holds_up_to_quotient(lo, loop, cond);
 }
 
 /* Of a loop of few turns, where cond may be written otherwise: it holds in each but the last `ahead`. */
@@ -377,6 +389,20 @@ static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, 
     return NULL;
 }
 
+/* Without copies that fill the stage in no turn. */
+static void drop_others(Lower *lo, const LowerLoop *loop, const Local *local, const Aff *stage, Aheads *copies)
+{
+    AffCtx *aff = lo->program->aff;
+    const Aff *any = aff_of(aff, aff_sym_new(aff, "turn", AFF_LOOP, 0, INT32_MAX));
+    int n = 0;
+    for (int i = 0; i < copies->len; i++) {
+        const Expr *e = copies->data[i].copy->stage;
+        const Aff *copied = e && local->stages ? shifted(lo, eval_aff(&lo->env, e, NULL), loop->var, any) : NULL;
+        if (!copied || !are_distinct(lo, copied, stage)) copies->data[n++] = copies->data[i];
+    }
+    copies->len = n;
+}
+
 static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, Span span)
 {
     for (const LowerLoop *loop = lo->loop; loop; loop = loop->outer)
@@ -385,6 +411,7 @@ static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, S
             const Local local = *lo_local(lo, name);
             if (strcmp(loop->written[i].name, name) != 0) continue;
             find_copies(lo, loop->body, name, aff_const(lo->program->aff, 1), &copies);
+            if (copies.len > 1) drop_others(lo, loop, &local, stage, &copies);
             if (copies.len > 1) take_firsts(lo, loop, &copies, &firsts);
             TileOp *op = copies.len == 1
                              ? load_ahead(lo, loop, &local, &copies.data[0], stage, loop->written[i].before, &firsts) : NULL;

@@ -103,6 +103,7 @@ typedef struct Str {
 } Str;
 
 Str str_new(Arena *arena);
+void str_reserve(Str *s, size_t extra); /* room for so many bytes more, which are likely to come */
 void str_clear(Str *s); /* empty again, in the same storage */
 void str_add(Str *s, const char *text);
 void str_addn(Str *s, const char *text, size_t len);
@@ -130,10 +131,10 @@ static inline bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Most texts that are compared are told apart by their first letters. */
+/* Most texts that are compared are the same symbol, or are told apart by their first letters. */
 static inline bool text_equal(const char *a, const char *b)
 {
-    return *a == *b && strcmp(a, b) == 0;
+    return a == b || (*a == *b && strcmp(a, b) == 0);
 }
 
 bool text_equal_nocase(const char *a, const char *b);

@@ -34,6 +34,11 @@ static inline void reserve(Str *s, size_t extra)
         grow(s, extra);
 }
 
+void str_reserve(Str *s, size_t extra)
+{
+    reserve(s, extra);
+}
+
 void str_clear(Str *s)
 {
     s->len = 0;
@@ -91,7 +96,12 @@ static void put_number(Room *room, long long value)
     while (rest /= 10);
     if (value < 0)
         digits[--at] = '-';
-    put(room, digits + at, sizeof digits - (size_t)at);
+    if (room->len + sizeof digits > room->size) {
+        put(room, digits + at, sizeof digits - (size_t)at);
+        return;
+    }
+    while (at < (int)sizeof digits)
+        room->data[room->len++] = digits[at++];
 }
 
 /* What most formats have, %s %d %lld %c %%: how many letters behind the %; 0: something else. */

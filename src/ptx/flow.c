@@ -309,22 +309,18 @@ void fl_for(Emitter *e, const TileOp *op)
     }
     const char *low = ix_value(e, op->lo);
     rg_enter(e, body);
-    const Ahead *around = e->ahead;
+    const Ahead *ahead = e->ahead;
     int side = e->side;
     e->ahead = ah_begin(e, op);
     em_open(e);
     iterations(e, op, j, hi, label);
-    e->ahead = around;
+    e->ahead = ahead;
     e->side = side;
-    Str text = *em_innermost(e), whole = em_take(e);
-    str_printf(&whole, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n", j, low, p, j, hi, p,
-               label);
-    str_printf(&whole, "$loop%d:\n", label);
-    str_addn(&whole, text.data, text.len);
-    str_printf(&whole, "$end%d:\n", label);
-    *em_innermost(e) = whole;
-    em_give(e, text);
+    Str *around = &e->scopes.data[em_level(e) - 1];
+    str_printf(around, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n$loop%d:\n", j, low, p, j, hi, p,
+               label, label);
     em_close(e);
+    str_printf(around, "$end%d:\n", label);
     if (em_level(e) == 0 && rm_anew_behind(e, op)) an_behind_loop(e, j);
     keep_as_loaded(e, op);
 

@@ -525,6 +525,7 @@ bool ptx_emit(Str *out, TileProgram *program, const Abi *abi, const Target *targ
         if (!emit_entry(job, kernel, launch->fast.name, true)) return false;
         const TileKernel *other = launch->any.name ? ptx_kernel_for_any(program, kernel) : NULL;
         if (other && !emit_entry(job, other, launch->any.name, false)) return false;
+        if (k == 0) str_reserve(out, out->len * (size_t)(program->kernels.len - 1)); /* most are as long as the first */
     }
     return true;
 }

@@ -134,10 +134,13 @@ static int widest_element(const Plan *plan)
     int bytes = 0;
 
     for (int i = 0; i < plan->tiles.len; i++) {
-        const char *name = plan->tiles.data[i].name, *origin = copied_as(&plan->unit->body, name);
-        const PlanTensor *tensor = plan_tensor(plan, origin ? origin : name);
+        const char *name = plan->tiles.data[i].name;
 
-        if (tensor && is_matrix(&plan->tiles.data[i]) && dtype_bytes(tensor->dtype) > bytes)
+        if (!is_matrix(&plan->tiles.data[i]))
+            continue;
+        const char *origin = copied_as(&plan->unit->body, name);
+        const PlanTensor *tensor = plan_tensor(plan, origin ? origin : name);
+        if (tensor && dtype_bytes(tensor->dtype) > bytes)
             bytes = dtype_bytes(tensor->dtype);
     }
     return bytes == 0 && plan_looks_up(plan) ? 4 : bytes; /* columns alone: rows are looked up one by one */

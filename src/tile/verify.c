@@ -235,15 +235,15 @@ static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
 
 static bool check_aff(Verifier *v, const TileOp *op, const Aff *a)
 {
-    if (!a)
+    if (!a || a->kind == AFF_CONST)
         return true;
-    if (aff_is_poison(a))
+    if (a->kind == AFF_POISON)
         return verify_fail(v, TW0757, op, "an expression overflowed when it was built");
     if (a->kind == AFF_AT)
         return check_read(v, op, a);
     if (a->sym && !v->symbol_known[a->sym->id])
         return verify_fail(v, TW0757, op, "'%s' is not known here", a->sym->name);
-    return check_aff(v, op, a->a) && check_aff(v, op, a->b);
+    return (!a->a || check_aff(v, op, a->a)) && (!a->b || a->b->kind == AFF_CONST || check_aff(v, op, a->b));
 }
 
 /* An expression of the element's place within the tile. */

@@ -50,7 +50,7 @@ all: $(lib) $(tw)
 # What computes on data or rates thousands of choices is worth the compiler's time; the rest is quick anyhow,
 # and a clean build should be as well. The emulator executes warps as vectors of
 # 32 lanes.
-hot := lang/lexer lang/lines lang/tree lang/eval base/arena base/slab base/str base/number data ref/gemm ref/elem_run ref/rows ref/store tile emu affine reason layout ptx
+hot := lang/lexer lang/lines lang/tree lang/eval base/arena base/slab base/str base/number data ref/gemm ref/elem_run ref/rows ref/store tile emu affine reason layout ptx pass fuse
 $(foreach h,$(hot),$(filter $B/obj/src/$h%,$(lib_obj))): CFLAGS += -O2
 $B/obj/tests/mutate/machine%.o: CFLAGS += -O2
 $B/obj/src/emu/exec_%.o: CFLAGS += -O3 -ftree-vectorize

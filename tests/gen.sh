@@ -421,6 +421,7 @@ done
 try ../tests/gen/integers --bind M=21 --bind N=64
 try ../tests/gen/letters_declared --bind n=33 --bind m=45 --bind C=5 --bind R=20 --bind k=3 --bind row=2
 try ../tests/gen/mean_of_one_column --set M=1 --set N=77 --set P=131
+try ../tests/gen/few_rows_weighed --set K=64 --set L=16 --set P=64 --set b=3 --dtype fp16 --target sm_90a --bind h=2
 try ../tests/gen/fractions_of_elements --bind b=3 --bind n=13 --bind m=45 --bind lim=7
 try ../tests/gen/fractions_of_elements --set lim=7 --bind b=3 --bind n=1 --bind m=345
 try ../tests/gen/square_of_shifted_rows --set M=40 --set K=8

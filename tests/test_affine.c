@@ -255,6 +255,10 @@ static void elements_of_tables(void **state)
     assert_ptr_equal(a, aff_element(f->ctx, f->table, at, 2));
     assert_ptr_equal(SUB(a, a), K(0));
     assert_ptr_equal(aff_subst(f->ctx, a, f->j, ADD(S(j), K(1))), b);
+
+    const AffSym *once = aff_sym_new(f->ctx, "once", AFF_LOOP, 0, 0); /* which is 0, but no other 0 is it */
+    assert_ptr_equal(aff_subst(f->ctx, aff_le(f->ctx, S(x), K(47)), once, S(j)), aff_le(f->ctx, S(x), K(47)));
+    assert_ptr_equal(aff_subst(f->ctx, aff_of(f->ctx, once), once, S(j)), K(0));
     assert_int_equal(aff_coords(a, &table_of, coords), 2);
     assert_ptr_equal(table_of, f->table);
     assert_ptr_equal(coords[0], at[0]);

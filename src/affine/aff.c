@@ -637,7 +637,8 @@ const Aff *aff_replace(AffCtx *ctx, const Aff *a, const Aff *atom, const Aff *by
 
 const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by)
 {
-    return aff_replace(ctx, a, aff_of(ctx, sym), by);
+    const Aff *atom = aff_of(ctx, sym);
+    return atom->kind == AFF_SYM ? aff_replace(ctx, a, atom, by) : a; /* of one value only it stands nowhere, and other constants are not it */
 }
 
 /* ---- evaluation ------------------------------------------------------------------------ */

@@ -262,30 +262,39 @@ static void say(Sider *s, Stmt *copy, Sides sides)
     s->learnt++;
 }
 
-/* Whether the factors of products that have the dimension have two others to run along: where blocks have one entry of it, no
+/* Dimensions that a factor has besides this one, single entries left out; -1: it does not have this one. */
+static int others_of_factor(const Sider *s, const Expr *factor, const char *dim)
+{
+    const char *name = expr_base_name(factor);
+    const Stmt *tensor = name ? unit_tensor(s->unit, name) : NULL;
+    int others = 0;
+
+    if (!tensor || tensor->kind != STMT_INPUT || find_dim(s, tensor, dim) < 0)
+        return -1;
+    for (int d = 0; d < tensor->n_shape; d++) {
+        const char *side = side_of(s, tensor, d);
+        others += !same(side, dim) && !(side && is_entry(s, side));
+    }
+    return others;
+}
+
+/* Whether products whose factors have the dimension have one with two others to run along: where blocks have one entry of it, no
  * column of one element is meant to be multiplied. */
 static bool leaves_products(const Sider *s, const Block *block, const char *dim, int depth)
 {
     for (int i = 0; i < block->len && depth < MOST_DEPTH; i++) {
         const Stmt *c = block->data[i];
         bool product = c->kind == STMT_COMPUTE && c->op_known && op_info(c->op)->class == OPC_GEMM;
+        int most = -1;
 
         if (!leaves_products(s, &c->body, dim, depth + 1) || !leaves_products(s, &c->orelse, dim, depth + 1))
             return false;
         for (int k = 0; product && k < c->n_args; k++) {
-            const char *name = expr_base_name(c->args[k]);
-            const Stmt *tensor = name ? unit_tensor(s->unit, name) : NULL;
-            int others = 0;
-
-            if (!tensor || tensor->kind != STMT_INPUT || find_dim(s, tensor, dim) < 0)
-                continue;
-            for (int d = 0; d < tensor->n_shape; d++) {
-                const char *side = side_of(s, tensor, d);
-                others += !same(side, dim) && !(side && is_entry(s, side));
-            }
-            if (others < 2)
-                return false;
+            int others = others_of_factor(s, c->args[k], dim);
+            most = others > most ? others : most;
         }
+        if (most == 0 || most == 1)
+            return false;
     }
     return true;
 }

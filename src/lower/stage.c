@@ -356,7 +356,9 @@ static bool firsts_overwrite(Lower *lo, const LowerLoop *loop, const Local *loca
 {
     for (int i = 0; i < firsts->len; i++) {
         const Aff *put = lo_stage(lo, local, firsts->data[i].copy->stage);
-        if (!put || !are_distinct(lo, shifted(lo, put, loop->var, loop->lo), shifted(lo, copied, loop->var, loop->lo))) return true;
+        if (!put) return true;
+        const Aff *there = shifted(lo, put, loop->var, loop->lo), *here = shifted(lo, copied, loop->var, loop->lo);
+        if (!are_distinct(lo, there, here)) return true;
     }
     return false;
 }
@@ -712,7 +714,8 @@ static bool same_type(const TileType *a, const TileType *b)
 void lo_join_arms(Lower *lo, TileOp *branch, const char *name, const Staged *before, const Staged *const *ends)
 {
     for (const Staged *s = ends[0]; s && s != before; s = s->next) {
-        const Staged *arms[] = {left_in(lo, ends[0], before, s->stage), left_in(lo, ends[1], before, s->stage)};
+        const Staged *arms[2];
+        for (int i = 0; i < 2; i++) arms[i] = left_in(lo, ends[i], before, s->stage);
         if (arms[0] != s || !arms[1] || !same_type(&arms[0]->value->type, &arms[1]->value->type)) continue;
         TileValue *v = loaded_alike(lo, branch, arms);
         if (!v) v = moved_of_either(lo, branch, arms);

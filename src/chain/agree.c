@@ -882,13 +882,15 @@ static void say_not_executed(Chain *chain, const Program *program, const char *e
     diag_add(chain->diags, TW0524, kernel->name_span, "this was not compared with the Operator: %s", arena_strdup(chain->arena, error));
 }
 
-/* What was executed, and then the definition, in fp64; of a shape that no tensors were made for, looking for them alone. */
+/* What was executed, and then the definition, in fp64, of a large shape for no more rows than the blocks have; of a shape that no
+ * tensors were made for, looking for them alone. */
 static void spend(const Agree *a)
 {
     enum { OF_DEFINITION = 3, OF_BEGIN = 1 << 20 };
+    double defined = a->on.work > 0 ? a->on.some ? a->on.work : count_flops(a) : 0;
 
     if (a->on.chain->work_left)
-        *a->on.chain->work_left -= a->on.work + (a->on.work > 0 ? OF_DEFINITION * count_flops(a) : 0) + OF_BEGIN;
+        *a->on.chain->work_left -= a->on.work + OF_DEFINITION * defined + OF_BEGIN;
 }
 
 static void note_sizes(Agree *a)
@@ -1078,6 +1080,25 @@ static bool lacks_bounds(const Agree *a, const Attempt *attempts)
     return false;
 }
 
+/* Whether a few rows of what the definition says take more than those rows of what it computes: columns of it, or all as an operand. */
+static bool needs_all_rows(const Def *def)
+{
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefOp *op = def->ops.data[i];
+        OpClass class = op_info(op->op)->class;
+
+        for (int k = 0; k < op->n_args; k++) {
+            bool computed = op->args[k].value && op->args[k].value->op;
+            if (computed && (class == OPC_COL_REDUCE || (class == OPC_GEMM ? k > 0 || op->args[k].transposed : op->args[k].transposed)))
+                return true;
+        }
+        for (int k = 0; k < op->reads.len; k++)
+            if (op->reads.data[k].value->op)
+                return true;
+    }
+    return false;
+}
+
 /* On numbers that are mostly 0, of which sums show each term, beyond the largest number that conditions compare with: of a large
  * shape some blocks. */
 static bool agrees_far(Agree *a, SmallFinding *f)
@@ -1093,14 +1114,15 @@ static bool agrees_far(Agree *a, SmallFinding *f)
     a->most = &FAR;
     a->on.fill = FILL_SPARSE;
     a->on.some = true;
-    right = count_elements(a, false) > a->most->elements || !small_make(&a->on, &error) || is_as_defined(a, runs(a, true), f);
+    right = count_elements(a, false) > a->most->elements || (needs_all_rows(a->on.chain->def) && !is_little(a)) || !small_make(&a->on, &error) ||
+            is_as_defined(a, runs(a, true), f);
     a->on.some = !right; /* what differs is looked at again */
     a->most = most;
     return right;
 }
 
-/* What is no number, as 0 / 0 of sums of nothing, is as good as what the definition says of nothing: 0, or no number either. What it says
- * otherwise comes of something that there is. */
+/* What is no number, as 0 / 0 of sums of nothing or what no turn stores, is as good as what the definition says; and so is anything
+ * where that says 0 or no number, as of nothing. */
 static void take_as_defined(Small *on)
 {
     const char *error;
@@ -1109,16 +1131,15 @@ static void take_as_defined(Small *on)
     for (int i = 0; ref && i < on->chain->def->outputs.len; i++) {
         Tensor *t = on->outputs[i];
         int64_t at[TENSOR_MAX_RANK] = {0}, all = tensor_count(t), cols = t->dims[t->rank - 1];
+        const double *want = NULL;
 
         for (int64_t k = 0; k < all; k++, tensor_step(t, t->rank, at)) {
-            int64_t row_at[TENSOR_MAX_RANK];
-            double want;
+            double defined;
 
-            memcpy(row_at, at, sizeof at);
-            row_at[t->rank - 1] = 0;
-            want = ref_row(ref, i, row_at)[k % cols];
-            if (!isfinite(tensor_get(t, at)) || !isfinite(want) || want == 0)
-                tensor_set(t, at, want);
+            want = k % cols == 0 ? ref_row(ref, i, at) : want;
+            defined = want[k % cols];
+            if (!isfinite(tensor_get(t, at)) || !isfinite(defined) || defined == 0)
+                tensor_set(t, at, defined);
         }
     }
 }
@@ -1131,7 +1152,7 @@ static bool agrees_empty(Agree *a, SmallFinding *f)
 
     a->on.fill = FILL_NORMAL;
     for (int i = 0; a->ran && right && i < a->on.chain->def->dims.len; i++) {
-        if (!draw_empty(a, i) || !small_make(&a->on, &error) || !runs(a, true))
+        if (!draw_empty(a, i) || !is_little(a) || !small_make(&a->on, &error) || !runs(a, true))
             continue;
         take_as_defined(&a->on);
         right = is_as_defined(a, true, f);

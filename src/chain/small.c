@@ -58,34 +58,64 @@ static bool bind_tensors(Small *t, Tensor **tensors, const char **error)
 
 /* ---- some blocks ------------------------------------------------------------------------- */
 
-/* The axis of the grid that rows are stored along; NULL: there is none, or a block adds to what others store. */
-static const AffSym *find_row_axis(const TileKernel *kernel, const TileBlock *block, bool *adds)
-{
-    const AffSym *found = NULL;
+/* How blocks store rows. */
+typedef struct Rows {
+    const AffSym *axis; /* of the grid, along which they lie; NULL: none */
+    bool parted;        /* a row may be of several blocks, as where one number of a block says rows and columns, or one adds to others' */
+} Rows;
 
+static const AffSym *grid_symbol(const TileKernel *kernel, const Aff *e)
+{
+    for (int k = 0; k < kernel->grid.len; k++)
+        if (kernel->grid.data[k].sym && aff_uses(e, kernel->grid.data[k].sym))
+            return kernel->grid.data[k].sym;
+    return NULL;
+}
+
+static void find_rows(Rows *rows, const TileKernel *kernel, const TileBlock *block)
+{
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        const Aff *row = op->kind == TILE_STORE && op->row_dim >= 0 ? op->coords[op->row_dim] : NULL;
+        const AffSym *axis = op->kind == TILE_STORE && op->row_dim >= 0 ? grid_symbol(kernel, op->coords[op->row_dim]) : NULL;
 
-        *adds |= op->kind == TILE_STORE && op->onto;
-        for (int k = 0; row && k < kernel->grid.len; k++)
-            if (kernel->grid.data[k].sym && aff_uses(row, kernel->grid.data[k].sym))
-                found = kernel->grid.data[k].sym;
-        for (int k = 0; k < op->n_regions; k++) {
-            const AffSym *within = find_row_axis(kernel, op->regions[k], adds);
-            found = within ? within : found;
-        }
+        rows->parted |= op->kind == TILE_STORE && (op->onto || (rows->axis && axis && rows->axis != axis));
+        rows->axis = axis ? axis : rows->axis;
+        for (int k = 0; k < op->n_regions; k++)
+            find_rows(rows, kernel, op->regions[k]);
     }
-    return found;
+}
+
+static void find_columns(Rows *rows, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+
+        rows->parted |= op->kind == TILE_STORE && op->col_dim >= 0 && aff_uses(op->coords[op->col_dim], rows->axis);
+        for (int k = 0; k < op->n_regions; k++)
+            find_columns(rows, op->regions[k]);
+    }
+}
+
+/* What was not written says so only where it is no number. */
+static bool shows_what_is_written(const TileProgram *p)
+{
+    for (int i = 0; i < p->tensors.len; i++)
+        if (p->tensors.data[i]->written && !dtype_is_float(p->tensors.data[i]->dtype))
+            return false;
+    return true;
 }
 
 static int row_axis(const TileProgram *p)
 {
-    bool adds = false;
-    const AffSym *sym = p->kernels.len == 1 ? find_row_axis(p->kernels.data[0], p->kernels.data[0]->body, &adds) : NULL;
+    const TileKernel *kernel = p->kernels.len == 1 ? p->kernels.data[0] : NULL;
+    Rows rows = {0};
 
-    for (int i = 0; sym && !adds && i < p->kernels.data[0]->grid.len; i++)
-        if (p->kernels.data[0]->grid.data[i].sym == sym)
+    if (kernel && shows_what_is_written(p))
+        find_rows(&rows, kernel, kernel->body);
+    if (rows.axis)
+        find_columns(&rows, kernel->body);
+    for (int i = 0; rows.axis && !rows.parted && i < kernel->grid.len; i++)
+        if (kernel->grid.data[i].sym == rows.axis)
             return i;
     return -1;
 }
@@ -117,6 +147,7 @@ static bool find_some(Small *t, Some *some, const char **error)
     int64_t *values;
 
     some->axis = row_axis(p);
+    *error = "no axis of the grid says which rows a block stores";
     return some->axis >= 0 && launch_symbols(t->arena, p->aff, &t->shape, t->chain->def, (const AffSym *const *)p->dims.data, p->dims.len, &values, error) &&
            aff_eval(p->kernels.data[0]->grid.data[some->axis].extent, values, &some->extent);
 }

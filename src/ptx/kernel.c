@@ -507,6 +507,14 @@ static bool emit_entry(Emission job, const TileKernel *kernel, const char *entry
     return job.ok;
 }
 
+/* Most entries are as long as the first; but no more is taken for a guess. */
+static void reserve_for_others(Str *out, int others)
+{
+    enum { MOST = 16 << 20 };
+    size_t guess = out->len * (size_t)others;
+    str_reserve(out, guess < MOST ? guess : MOST);
+}
+
 bool ptx_emit(Str *out, TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
 {
     Texts texts = {.arena = program->arena};
@@ -525,7 +533,7 @@ bool ptx_emit(Str *out, TileProgram *program, const Abi *abi, const Target *targ
         if (!emit_entry(job, kernel, launch->fast.name, true)) return false;
         const TileKernel *other = launch->any.name ? ptx_kernel_for_any(program, kernel) : NULL;
         if (other && !emit_entry(job, other, launch->any.name, false)) return false;
-        if (k == 0) str_reserve(out, out->len * (size_t)(program->kernels.len - 1)); /* most are as long as the first */
+        if (k == 0) reserve_for_others(out, program->kernels.len - 1);
     }
     return true;
 }

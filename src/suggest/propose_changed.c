@@ -606,13 +606,13 @@ static bool try_filled_alike(Vary *v)
     for (int i = 0; i < v->computes.len; i++)
         for (int k = 0; v->computes.data[i]->op_known && v->computes.data[i]->op == OP_FILL && k < v->computes.len; k++) {
             const Stmt *fill = v->computes.data[i], *sum = v->computes.data[k];
-            Stmt *added = suggest_like(v->s, fill);
             bool lacks = sum->result == RESULT_ACCUMULATE && sum->dest->kind == EXPR_NAME && fill->n_args == 2 && !fill->listed;
 
             for (int m = 0; lacks && m < v->computes.len; m++)
                 lacks = !(v->computes.data[m]->op_known && v->computes.data[m]->op == OP_FILL && v->computes.data[m]->n_args && expr_is_name(v->computes.data[m]->args[0], sum->dest->name));
             if (!lacks)
                 continue;
+            Stmt *added = suggest_like(v->s, fill);
             added->args = arena_array(v->s->arena, Expr *, 2);
             added->args[0] = sum->dest;
             added->args[1] = fill->args[1];

@@ -729,6 +729,12 @@ for target in sm_80 sm_90a; do # softmax steps in branches within branches, and 
     for name in in_registers summed_on changed_in_turns of_a_corner; do # tiles in registers that one branch sets
         try ../tests/gen/residual_$name --target $target --bind M=130 --bind N=80 --bind K=150
     done
+    for name in value_of_each_branch value_behind_a_loop; do # names that are others in each block
+        try ../tests/gen/$name --target $target --bind M=70 --bind N=80 --bind K=64
+    done
+    for name in bound_that_is_carried wrapped_in_its_turn residual_of_two_branches; do
+        try ../tests/gen/$name --target $target --bind M=130 --bind N=140 --bind K=150
+    done
     for name in in_stages one_by_one for_many_rows; do # stages that stay as a loop before has copied them
         try ../tests/gen/weights_$name --target $target --bind M=130
     done

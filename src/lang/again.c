@@ -177,22 +177,6 @@ static const char *fresh_name(Again *a, const char *name)
     return fresh;
 }
 
-/* `fresh = value`, where the program gives the name a value. */
-static void give(Again *a, const char *name, Expr *value, const Stmt *from, Block *out)
-{
-    Stmt *assign = stmt_new(a->arena, STMT_ASSIGN);
-    const Entry *e = find(a, name);
-
-    a->changed |= from->name != name || e;
-    assign->span = from->span;
-    assign->name_span = from->name_span;
-    assign->name = e ? fresh_name(a, name) : name;
-    assign->value = value;
-    vec_push(a->arena, out, assign);
-    Entry entry = {.name = name, .now = assign->name, .value = value};
-    vec_push(a->arena, &a->scope, entry);
-}
-
 /* Operations of one's own are written in line later. */
 static bool named_in_define(const Again *a, const char *name)
 {
@@ -200,6 +184,28 @@ static bool named_in_define(const Again *a, const char *name)
         if (a->unit->body.data[i]->kind == STMT_DEFINE && block_mentions(&a->unit->body.data[i]->body, name))
             return true;
     return false;
+}
+
+/* Whether a name in a block is another one elsewhere. */
+static bool is_several(const Again *a, const char *name)
+{
+    return a->levels.len > 1 && count_assigned(&a->unit->body, name) > 1 && !named_in_define(a, name);
+}
+
+/* `fresh = value`, where the program gives the name a value. */
+static void give(Again *a, const char *name, Expr *value, const Stmt *from, Block *out)
+{
+    Stmt *assign = stmt_new(a->arena, STMT_ASSIGN);
+    bool fresh = find(a, name) || is_several(a, name);
+
+    a->changed |= from->name != name || fresh;
+    assign->span = from->span;
+    assign->name_span = from->name_span;
+    assign->name = fresh ? fresh_name(a, name) : name;
+    assign->value = value;
+    vec_push(a->arena, out, assign);
+    Entry entry = {.name = name, .now = assign->name, .value = value};
+    vec_push(a->arena, &a->scope, entry);
 }
 
 static void refuse(Again *a, const char *name)
@@ -319,7 +325,7 @@ static Form form_of(Again *a, const Stmt *loop, const char *name)
     if (!loop->hi || count_assigned(&loop->body, name) != 1)
         return form;
     form = form_within(a, loop, name);
-    if (form.kind == FORM_GOES_ROUND && !begins_within(find(a, name)->value, form.modulus))
+    if (form.kind == FORM_GOES_ROUND && !begins_within(find(a, name)->value, now(a, form.modulus)))
         form.kind = FORM_NONE;
     return form;
 }
@@ -341,10 +347,10 @@ static Expr *behind_turns(Again *a, const Carried *c, Expr *turns)
     return c->form.kind == FORM_GOES_ROUND ? expr_binary(arena, EO_MOD, grown, now(a, c->form.modulus)) : grown;
 }
 
-/* How many turns are over, `more` among them that is at hand. */
+/* How many turns are over, `more` among them that is at hand; of a loop whose bounds are called as they are in front of it. */
 static Expr *turns_over(Again *a, const Stmt *loop, int more)
 {
-    Expr *over = expr_binary(a->arena, EO_SUB, expr_name(a->arena, loop->name), now(a, loop->lo));
+    Expr *over = expr_binary(a->arena, EO_SUB, expr_name(a->arena, loop->name), expr_copy(a->arena, loop->lo));
 
     return more ? expr_binary(a->arena, EO_ADD, over, expr_int(a->arena, more)) : over;
 }
@@ -397,22 +403,23 @@ static int goes_round(Again *a, const Block *block, int i, Stmt **round)
     return 0;
 }
 
-static Block gone_round(Again *a, const Block *block)
+/* In a loop's body, where nothing else gives the name a value: else it may not be within the modulus. */
+static Block gone_round(Again *a, const Block *block, bool turn)
 {
     Block out = {.comment = block->comment};
 
     for (int i = 0; i < block->len; i++) {
         Stmt *s = block->data[i], *round = NULL;
-        int n = goes_round(a, block, i, &round);
-        if (n) {
+        int n = turn ? goes_round(a, block, i, &round) : 0;
+        if (n && count_assigned(block, round->name) == 2) {
             i += n - 1;
             s = round;
             a->changed = true;
         } else if (nests(s)) {
             Stmt *outer = arena_new_of(a->arena, Stmt);
             *outer = *s;
-            outer->body = gone_round(a, &s->body);
-            outer->orelse = gone_round(a, &s->orelse);
+            outer->body = gone_round(a, &s->body, s->kind == STMT_FOR);
+            outer->orelse = gone_round(a, &s->orelse, false);
             s = outer;
         }
         vec_push(a->arena, &out, s);
@@ -464,7 +471,7 @@ static void write_assign(Again *a, Stmt *s, Block *out)
 static void write_for(Again *a, const Stmt *s, Block *out)
 {
     Stmt *loop = arena_new_of(a->arena, Stmt);
-    Level level = {.block = &s->body, .loop = s};
+    Level level = {.block = &s->body, .loop = loop};
     Names names = {0};
     int outside = a->scope.len;
 
@@ -487,14 +494,14 @@ static void write_for(Again *a, const Stmt *s, Block *out)
     }
     for (int i = 0; i < level.carried.len; i++) {
         const Carried *c = &level.carried.data[i];
-        give(a, c->name, behind_turns(a, c, turns_over(a, s, 0)), s, &loop->body);
+        give(a, c->name, behind_turns(a, c, turns_over(a, loop, 0)), s, &loop->body);
     }
     write_block(a, &s->body, level, &loop->body);
     a->scope.len = outside;
     vec_push(a->arena, out, loop);
     for (int i = 0; i < level.carried.len; i++)
         if (read_behind(a, level.carried.data[i].name)) {
-            Expr *value = behind_turns(a, &level.carried.data[i], now(a, turns_of(a, s)));
+            Expr *value = behind_turns(a, &level.carried.data[i], turns_of(a, loop));
             give(a, level.carried.data[i].name, value, s, out);
         }
 }
@@ -506,16 +513,34 @@ static Expr *value_in(void *user, const char *name)
     return strcmp(e->now, name) == 0 ? e->value : NULL;
 }
 
-/* What an arm leaves the name as, of names that are known outside; NULL: it leaves it alone. */
-static Expr *left_by(Again *a, const Entries *arm, const char *name)
+/* Counts nodes of an expression down from what is left; false: it has more, or is too deep. */
+static bool is_small(const Expr *e, int depth, int *left)
 {
+    if (!e)
+        return true;
+    if (--*left < 0 || depth > LANG_MAX_DEPTH || !is_small(e->a, depth + 1, left) || !is_small(e->b, depth + 1, left))
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!is_small(e->args[i], depth + 1, left))
+            return false;
+    return true;
+}
+
+/* What an arm leaves the name as, of names that are known outside; NULL: it leaves it alone, or, *large, it is too much to write. */
+static Expr *left_by(Again *a, const Entries *arm, const char *name, bool *large)
+{
+    enum { MOST_NODES = 2000 };
     Expr *value = NULL;
 
     for (int i = arm->len - 1; i >= 0; i--) {
+        int left = MOST_NODES;
         if (!value && strcmp(arm->data[i].name, name) == 0)
             value = expr_name(a->arena, arm->data[i].now);
         if (value)
             value = expr_subst(a->arena, value, value_in, &arm->data[i]);
+        *large |= !is_small(value, 0, &left);
+        if (*large)
+            return NULL;
     }
     return value;
 }
@@ -531,13 +556,31 @@ static void write_arm(Again *a, const Block *arm, Block *out, Entries *left)
     a->scope.len = outside;
 }
 
+/* What it is behind the branches is not written out: the checker says that it has a value already. */
+static void give_anew(Again *a, const Entry *e, const Stmt *s, Block *out)
+{
+    Stmt *assign = stmt_new(a->arena, STMT_ASSIGN);
+
+    assign->span = assign->name_span = s->span;
+    assign->name = e->now;
+    assign->value = expr_name(a->arena, e->now);
+    vec_push(a->arena, out, assign);
+    a->changed = true;
+    refuse(a, e->name);
+}
+
 /* What the name is behind the branches. */
 static void give_either(Again *a, const Stmt *s, Expr *where, const char *name, const Entries *arms, Block *out)
 {
     Arena *arena = a->arena;
     const Entry *e = find(a, name);
-    Expr *values[] = {left_by(a, &arms[0], name), left_by(a, &arms[1], name)};
+    bool large = false;
+    Expr *values[] = {left_by(a, &arms[0], name, &large), left_by(a, &arms[1], name, &large)};
 
+    if (large && e)
+        give_anew(a, e, s, out);
+    if (large)
+        return;
     for (int i = 0; i < 2; i++)
         if (!values[i] && e)
             values[i] = expr_name(arena, e->now);
@@ -595,11 +638,27 @@ static void write_block(Again *a, const Block *block, Level level, Block *out)
 
 /* ---- units ------------------------------------------------------------------------------------------- */
 
-/* Whether a name is given a value by several statements. */
+static int count_values(const Block *block)
+{
+    int n = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        n += s->name && assigns(s, s->name);
+        if (nests(s))
+            n += count_values(&s->body) + count_values(&s->orelse);
+    }
+    return n;
+}
+
+/* Whether a name is given a value by several statements, in a program that somebody wrote: each is looked for in all others. */
 static bool has_any(Again *a, const Unit *unit)
 {
+    enum { MOST_VALUES = 2000 };
     Names names = {0};
 
+    if (count_values(&unit->body) > MOST_VALUES)
+        return false;
     assigned_names(a, &unit->body, &names);
     for (int i = 0; i < names.len; i++)
         if (count_assigned(&unit->body, names.data[i]) > 1)
@@ -620,7 +679,7 @@ const Program *again_write_out(Arena *arena, const Program *program)
             Unit *again = arena_new_of(arena, Unit);
             *again = *unit;
             again->body = (Block){.comment = unit->body.comment};
-            const Block body = gone_round(&a, &unit->body);
+            const Block body = gone_round(&a, &unit->body, false);
             write_block(&a, &body, (Level){.block = &body}, &again->body);
             if (a.changed)
                 unit = again;

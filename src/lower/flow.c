@@ -470,6 +470,20 @@ static void keep_arm(Lower *lo, const Saved *saved, int from, Arm arm)
         lo_keep_branch(lo, lo->locals.data[i].name, i < saved->locals.len ? saved->locals.data[i].shared : NULL, lo->locals.data[i].shared, &arm);
 }
 
+/* Nor do those that a branch within an arm gave one: what that held is over with the arm. */
+static void hold_no_more_of(Lower *lo, const Block *arm, const ArmEnd *const *ends, int n_ends)
+{
+    Names written = {0};
+    Space space = SPACE_NONE;
+    if (!lo->held.len) return;
+    assigned_names(lo->arena, arm, &written);
+    for (int i = 0; i < written.len; i++) {
+        const char *name = lo_base_name(lo, written.data[i], &space);
+        for (int k = 0; k < n_ends; k++)
+            if (strcmp(lo->locals.data[k].name, name) == 0 && !ends[0][k].reg && !ends[1][k].reg) lo_hold_no_more(lo, name);
+    }
+}
+
 void lo_if(Lower *lo, const Stmt *s)
 {
     int64_t known;
@@ -525,7 +539,9 @@ void lo_if(Lower *lo, const Stmt *s)
         const Staged *both_ends[] = {ends[0][i], ends[1][i]};
         lo_join_arms(lo, op, lo->locals.data[i].name, i < known_before ? before[i] : NULL, both_ends);
     }
-    lo_hold_arms(lo, op, registers, known_in[0] < known_in[1] ? known_in[0] : known_in[1]);
+    int known_behind = known_in[0] < known_in[1] ? known_in[0] : known_in[1];
+    lo_hold_arms(lo, op, registers, known_behind);
+    for (int r = 0; r < 2; r++) hold_no_more_of(lo, &both[r], registers, known_behind);
     lo_unit_close(lo, moved.first_step);
     for (int i = 0; i < op->n_results; i++) lo_unit_branch(lo, op, i, moved.first_step, s->span);
     for (int i = 0; i < moved.len; i++)

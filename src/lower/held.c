@@ -86,18 +86,21 @@ void lo_hold_arms(Lower *lo, TileOp *branch, const ArmEnd *const *ends, int n_en
     for (int i = 0; i < n_ends; i++) {
         const char *name = lo->locals.data[i].name;
         const Held *before = held(lo, name);
-        const TileValue *was = before ? before->value : NULL;
+        TileValue *was = before ? before->value : NULL;
+        const Aff *holds = before ? before->holds : NULL;
         int by = ends[0][i].reg ? 0 : 1;
         TileValue *v = ends[by][i].reg;
         if ((!ends[0][i].reg || ends[0][i].reg == was) && (!ends[1][i].reg || ends[1][i].reg == was)) continue;
         lo_hold_no_more(lo, name);
         if (lo->locals.data[i].reg || ends[1 - by][i].reg) continue; /* it has a value behind both */
         if (ends[by][i].integer || !is_plain(lo, v)) continue;
-        for (int r = 0; r < 2; r++) yield_from(lo, branch->regions[r], r == by ? v : NULL, v->type);
+        bool stays = was && was->type.dtype == v->type.dtype && was->type.rows == v->type.rows && was->type.cols == v->type.cols;
+        for (int r = 0; r < 2; r++) yield_from(lo, branch->regions[r], r == by ? v : stays ? was : NULL, v->type);
         TileValue *result = rw_result(lo->program, lo->kernel, branch, v->type);
         result->name = name;
         for (int k = 0; k < 2; k++) lo_lineage(lo, result)->axis[k] = lo_lineage(lo, v)->axis[k];
         vec_push(lo->arena, &lo->joined, (Joined){branch, result});
-        vec_push(lo->arena, &lo->held, (Held){name, condition_of(lo, &(Arm){branch->cond, by == 1}), result});
+        const Aff *cond = condition_of(lo, &(Arm){branch->cond, by == 1});
+        vec_push(lo->arena, &lo->held, (Held){name, stays ? aff_or(lo->program->aff, holds, cond) : cond, result});
     }
 }

@@ -332,7 +332,11 @@ static bool is_primed(Lower *lo, const LowerLoop *loop, const Local *local, cons
         const Aff *at = aff_offset(lo->program->aff, loop->lo, k), *wanted = shifted(lo, stage, loop->var, at);
         bool within = false;
         if (aff_always(lo->program->aff, aff_le(lo->program->aff, loop->hi, at))) break;
-        for (int i = 0; i < firsts->len && !within; i++) within = is_primed_within(lo, loop, local, &firsts->data[i], load, wanted, at);
+        for (int i = 0; i < firsts->len; i++) {
+            const Aff *put = lo_stage(lo, local, firsts->data[i].copy->stage);
+            if (is_primed_within(lo, loop, local, &firsts->data[i], load, wanted, at)) within = true;
+            else if (!put || !are_distinct(lo, shifted(lo, put, loop->var, loop->lo), wanted)) return false; /* another tile may be there */
+        }
         if (!within && !holds_before(lo, loop, local->name, load, wanted, before, at)) return false;
     }
     return true;
@@ -399,7 +403,7 @@ static void drop_others(Lower *lo, const LowerLoop *loop, const Local *local, co
     int n = 0;
     for (int i = 0; i < copies->len; i++) {
         const Expr *e = copies->data[i].copy->stage;
-        const Aff *copied = e && local->stages ? shifted(lo, eval_aff(&lo->env, e, NULL), loop->var, any) : NULL;
+        const Aff *copied = e && local->stages ? shifted(lo, eval_aff(&lo->env, e, NULL), loop->var, aff_add(lo->program->aff, loop->lo, any)) : NULL;
         if (!copied || !are_distinct(lo, copied, stage)) copies->data[n++] = copies->data[i];
     }
     copies->len = n;
@@ -458,17 +462,22 @@ static bool is_known_behind(const TileOp *load)
 void lo_end_turns(Lower *lo, const LowerLoop *loop, int i)
 {
     Aheads copies = {0};
-    const Local local = *lo_local(lo, loop->written[i].name);
+    const Local local = *lo_local_make(lo, loop->written[i].name);
     Turns *turns = arena_new_of(lo->arena, Turns);
     find_copies(lo, loop->body, local.name, aff_const(lo->program->aff, 1), &copies);
     *turns = (Turns){.loop = *loop, .before = loop->written[i].before};
     loop->written[i].turns = turns;
     if (copies.len != 1 || !copies.data[0].guard || lo->failed) return;
     const Stmt *copy = copies.data[0].copy;
+    Diags *said = lo->diags;
+    lo->diags = diags_new(lo->arena, lo->code->source); /* it is only looked at again, where names of its branch are out of sight */
     turns->guard = copies.data[0].guard;
     turns->loc = copy->span;
     turns->stage = lo_stage(lo, &local, copy->stage);
     const TileOp *load = turns->stage ? load_of(lo, copy, &local) : NULL;
+    if (lo->failed) load = NULL;
+    lo->failed = false;
+    lo->diags = said;
     if (load && is_input(lo, load) && is_known_behind(load)) turns->load = load;
 }
 
@@ -539,13 +548,18 @@ static TileOp *load_behind(Lower *lo, const Turns *t, const char *name, const Af
 /* Of the first so many things that are known. */
 static const TileOp *left_by_turns(Lower *lo, const char *name, const Aff *stage, int n_kept)
 {
-    for (int i = n_kept - 1; i >= 0; i--) {
+    enum { MOST_LOOPS = 8 }; /* one behind the other that go on with the same stages */
+    const TileOp *load = NULL;
+    const Aff *lacking;
+    for (int i = n_kept - 1; i >= 0 && lo->loops_behind < MOST_LOOPS; i--) {
         const Kept k = lo->kept.data[i];
         if (strcmp(k.name, name) != 0 || (k.stage && are_distinct(lo, k.stage, stage))) continue;
-        const Aff *lacking;
-        return k.turns ? load_behind(lo, k.turns, name, stage, &lacking) : NULL;
+        lo->loops_behind++;
+        if (k.turns) load = load_behind(lo, k.turns, name, stage, &lacking);
+        lo->loops_behind--;
+        break;
     }
-    return NULL;
+    return load;
 }
 
 /* ---- copies under a condition ------------------------------------------------------------------ */
@@ -663,7 +677,7 @@ static TileValue *loaded_alike(Lower *lo, const TileOp *branch, const Staged *co
 {
     AffCtx *aff = lo->program->aff;
     const TileOp *a = arms[0]->value->def, *b = arms[1]->value->def;
-    if (!a || !b || a->kind != TILE_LOAD || b->kind != TILE_LOAD || a->tensor != b->tensor || a->row_dim != b->row_dim || a->col_dim != b->col_dim)
+    if (!a || !b || a->kind != TILE_LOAD || b->kind != TILE_LOAD || !is_input(lo, a) || a->tensor != b->tensor || a->row_dim != b->row_dim || a->col_dim != b->col_dim)
         return NULL;
     for (int d = 0; d < a->tensor->rank; d++)
         if (a->coords[d] != b->coords[d] || aff_uses_kind(a->coords[d], AFF_SCALAR)) return NULL; /* it may be known there alone */

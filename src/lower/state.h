@@ -172,6 +172,7 @@ typedef struct Lower {
     const LowerLoop *loop;     /* NULL: none */
     int versions;              /* handed out */
     int inlined, nested;       /* operations of one's own: so far, within each other now */
+    int loops_behind;          /* that what a stage holds is looked for in now */
     bool declaring;            /* unbound names are dimensions */
     int assigned;              /* sizes that are assigned, within each other now */
     VEC(Read) reads;           /* known here */

@@ -168,6 +168,8 @@ typedef struct Remade {
 Remade flow_remake(Arena *arena, const Def *from);
 /* The next operation is that of `from`; returns it as it is in the new one. */
 DefOp *flow_keep_op(const Remade *r, const DefOp *op);
+/* What the operation took is what it gives: its result, an output included, becomes that. */
+void flow_drop_op(const Remade *r, const DefOp *op);
 /* Whether products round their operands to what they did, where values became inputs: what a
  * Define gives has no type of its own, while an input has. All operations must be kept ones. */
 bool flow_rounds_alike(const Remade *r);

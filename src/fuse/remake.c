@@ -94,3 +94,18 @@ bool flow_rounds_alike(const Remade *r)
     }
     return true;
 }
+
+void flow_drop_op(const Remade *r, const DefOp *op)
+{
+    DefValue *taken = r->made[op->args[0].value->id], *result = r->made[op->result->id];
+
+    r->made[op->result->id] = taken;
+    if (!result->is_output)
+        return;
+    taken->is_output = true;
+    taken->name = result->name;
+    taken->dtype = result->dtype;
+    for (int i = 0; i < r->def->outputs.len; i++)
+        if (r->def->outputs.data[i] == result)
+            r->def->outputs.data[i] = taken;
+}

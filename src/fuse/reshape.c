@@ -389,23 +389,6 @@ static void keep_op(Reshaper *r, const DefOp *op)
         take_shape(kept->result, as);
 }
 
-/* What it took is what it gives. */
-static void drop_reshape(Reshaper *r, const DefOp *op)
-{
-    DefValue *result = r->remade.made[op->result->id], *taken = r->remade.made[op->args[0].value->id];
-    Def *def = r->remade.def;
-
-    r->remade.made[op->result->id] = taken;
-    if (!result->is_output)
-        return;
-    taken->is_output = true;
-    taken->name = result->name;
-    taken->dtype = result->dtype;
-    for (int i = 0; i < def->outputs.len; i++)
-        if (def->outputs.data[i] == result)
-            def->outputs.data[i] = taken;
-}
-
 static bool is_dropped(const Reshaper *r, const DefOp *op)
 {
     const DefValue *x = op->op == OP_RESHAPE ? op->args[0].value : NULL;
@@ -491,7 +474,7 @@ const Def *flow_reshape(Arena *arena, Syms *syms, const Def *def)
             take_shape(r.remade.made[def->inputs.data[i]->id], r.as[def->inputs.data[i]->id]);
     for (int i = 0; i < def->ops.len; i++)
         if (is_dropped(&r, def->ops.data[i]))
-            drop_reshape(&r, def->ops.data[i]);
+            flow_drop_op(&r.remade, def->ops.data[i]);
         else
             keep_op(&r, def->ops.data[i]);
     r.remade.def->reshaped = true;

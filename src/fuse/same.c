@@ -47,21 +47,6 @@ static bool shares_name(const Remade *r, const DefOp *op)
     return op->result->is_output ? !r->made[x->id]->is_output && !is_read(r, x) : !is_read(r, op->result);
 }
 
-static void drop(Remade *r, const DefOp *op)
-{
-    DefValue *value = r->made[op->args[0].value->id], *result = r->made[op->result->id];
-
-    r->made[op->result->id] = value;
-    if (!result->is_output)
-        return;
-    value->is_output = true;
-    value->name = result->name;
-    value->dtype = result->dtype;
-    for (int i = 0; i < r->def->outputs.len; i++)
-        if (r->def->outputs.data[i] == result)
-            r->def->outputs.data[i] = value;
-}
-
 /* Times one, since a value has one name. */
 static void copy_elements(Remade *r, const DefOp *op)
 {
@@ -91,7 +76,7 @@ const Def *flow_drop_same(Arena *arena, const Def *def)
         if (!changes_nothing(op))
             flow_keep_op(&r, op);
         else if (shares_name(&r, op))
-            drop(&r, op);
+            flow_drop_op(&r, op);
         else
             copy_elements(&r, op);
     }

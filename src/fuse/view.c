@@ -788,9 +788,10 @@ static bool names_two(const Coord *coords, int n, const Stmt *decl)
  * begins at 0. */
 static Expr *place_along(const Unviewer *u, const Stmt *copy, const Expr *dim)
 {
-    for (int i = 0; i < copy->n_coords; i++)
-        if (copy->coords[i].name && expr_is_name(dim, copy->coords[i].name))
-            return copy->coords[i].value;
+    const Coord *said = dim->kind == EXPR_NAME ? stmt_coord(copy, dim->name) : NULL;
+
+    if (said)
+        return said->value;
     Expr *place = follows_dim(u, dim);
     return place->kind == EXPR_NAME && (!expr_equal(place, dim) || counted(&u->unit->body, place->name)) ? place : expr_int(u->arena, 0);
 }

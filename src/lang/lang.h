@@ -231,6 +231,8 @@ bool unit_has_size(const Unit *unit, const char *name); /* whether a size of its
 /* The first statement of this kind, and of this name, which may be NULL, that a block has, not within another; NULL: none. */
 const Stmt *block_find(const Block *block, StmtKind kind, const char *name);
 bool block_multiplies(const Block *block); /* whether there is a product in it, or in its loops */
+/* The coordinate, or the axis of a grid, of this name; NULL: none. */
+const Coord *stmt_coord(const Stmt *s, const char *name);
 /* The condition on the elements of a tile that a Mask, a Where or a Copy has, and what a Mask or a Where chooses from by it; NULL: none. */
 const Expr *stmt_condition(const Stmt *s);
 const Expr *stmt_chosen_from(const Stmt *s);

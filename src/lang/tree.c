@@ -436,6 +436,14 @@ const Stmt *block_find(const Block *block, StmtKind kind, const char *name)
     return NULL;
 }
 
+const Coord *stmt_coord(const Stmt *s, const char *name)
+{
+    for (int i = 0; i < s->n_coords; i++)
+        if (s->coords[i].name && strcmp(s->coords[i].name, name) == 0)
+            return &s->coords[i];
+    return NULL;
+}
+
 bool block_multiplies(const Block *block)
 {
     for (int i = 0; i < block->len; i++) {

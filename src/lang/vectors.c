@@ -75,10 +75,9 @@ static bool is_entry(const Unit *unit, const Stmt *copy, const Stmt *tensor, int
     const Stmt *grid = block_find(&unit->body, STMT_GRID, NULL);
     const char *block = grid ? block_name(unit, grid, coordinate(copy, tensor, d)) : NULL;
 
-    for (int i = 0; block && i < grid->n_coords; i++)
-        if (grid->coords[i].name && strcmp(grid->coords[i].name, block) == 0)
-            return grid->coords[i].value && expr_equal(grid->coords[i].value, tensor->shape[d]);
-    return false;
+    const Coord *axis = block ? stmt_coord(grid, block) : NULL;
+
+    return axis && axis->value && expr_equal(axis->value, tensor->shape[d]);
 }
 
 /* How far a counter goes, of the grid or of a loop that begins with 0; NULL: not known. */

@@ -234,10 +234,9 @@ typedef struct Shared {
 /* How many blocks there are along a coordinate of the grid; NULL: it has none of this name. */
 static const Expr *grid_extent(const Stmt *grid, const char *name)
 {
-    for (int i = 0; grid && i < grid->n_coords; i++)
-        if (grid->coords[i].name && strcmp(grid->coords[i].name, name) == 0)
-            return grid->coords[i].value;
-    return NULL;
+    const Coord *axis = grid ? stmt_coord(grid, name) : NULL;
+
+    return axis ? axis->value : NULL;
 }
 
 static bool is_known(const Shared *h, const Expr *e)

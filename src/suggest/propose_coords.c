@@ -20,14 +20,6 @@ static bool try_coordinate(Vary *v, const Stmt *copy, int i, const char *dim, Ex
     return suggest_stmt(v->s, copy, changed, "a coordinate for this dimension as well");
 }
 
-static bool has_coordinate(const Stmt *copy, const char *dim)
-{
-    for (int i = 0; i < copy->n_coords; i++)
-        if (copy->coords[i].name && strcmp(copy->coords[i].name, dim) == 0)
-            return true;
-    return false;
-}
-
 /* What a dimension is called, one without a name by its number unless the tile has it whole; NULL: it is not. */
 static const char *open_dimension(const Vary *v, const Stmt *copy, const Stmt *tensor, int d)
 {
@@ -48,7 +40,7 @@ static bool try_named(Vary *v, const Stmt *copy, const Stmt *tensor)
     for (int d = 0; d < tensor->n_shape; d++) {
         const char *dim = open_dimension(v, copy, tensor, d);
 
-        if (dim && has_coordinate(copy, dim)) {
+        if (dim && stmt_coord(copy, dim)) {
             at = at < copy->n_coords ? at + 1 : at;
             continue;
         }

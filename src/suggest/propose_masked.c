@@ -263,14 +263,6 @@ static const char *counter_of_pages(const Masking *m, const Stmt *copy)
     return NULL;
 }
 
-static bool has_coordinate(const Stmt *copy, const char *dim)
-{
-    for (int i = 0; i < copy->n_coords; i++)
-        if (copy->coords[i].name && strcmp(copy->coords[i].name, dim) == 0)
-            return true;
-    return false;
-}
-
 /* Whole pages that a table says lie one behind the other as its entries do. */
 static void add_pages(Masking *m, const Stmt *copy)
 {
@@ -282,7 +274,7 @@ static void add_pages(Masking *m, const Stmt *copy)
     for (int d = lead; lead >= 0 && d < tensor->n_shape - 1; d++) {
         Cut cut = {.size = suggest_expr(s, copy->shape[d - lead]), .coord = counter};
 
-        if (tensor->shape[d]->kind != EXPR_NAME || has_coordinate(copy, tensor->shape[d]->name) || strcmp(cut.size, "1") == 0)
+        if (tensor->shape[d]->kind != EXPR_NAME || stmt_coord(copy, tensor->shape[d]->name) || strcmp(cut.size, "1") == 0)
             continue;
         cut.dim = tensor->shape[d]->name;
         if (!has_cut(m, &cut))

@@ -946,14 +946,6 @@ bool propose_grid(Suggester *s)
            (try_grid(s, &cuts, output, output->n_shape - 2) || try_grid(s, &cuts, output, output->n_shape - 1));
 }
 
-static bool has_axis(const Stmt *grid, const char *name)
-{
-    for (int i = 0; i < grid->n_coords; i++)
-        if (grid->coords[i].name && strcmp(grid->coords[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static bool of_an_output(const Cuts *cuts, const char *dim)
 {
     for (int i = 0; i < cuts->tensors.len; i++)
@@ -985,7 +977,7 @@ bool propose_wider_grid(Suggester *s)
     for (int i = 0; grid && is_sketch(&cuts) && i < cuts.tensors.len; i++)
         for (int k = 0; k < cuts.tensors.data[i]->n_shape && cuts.tensors.data[i]->kind == STMT_OUTPUT; k++) {
             const Expr *dim = cuts.tensors.data[i]->shape[k];
-            if (dim->kind == EXPR_NAME && !has_axis(grid, dim->name) &&
+            if (dim->kind == EXPR_NAME && !stmt_coord(grid, dim->name) &&
                 (spread_otherwise(s, &cuts, grid, dim->name) ||
                  suggest_edit(s, (Span){grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s", dim->name),
                               "spread it over blocks as well")))

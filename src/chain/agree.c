@@ -701,35 +701,9 @@ static void draw_mixed(Agree *a, int number)
             vec_push(a->on.arena, &a->on.shape, (RefBinding){def->params.data[i].name, params[drawn((uint64_t)number, PARAMS + i) % TW_COUNT(params)]});
 }
 
-/* Nothing along one that a loop goes over, and little of all else; false: no loop goes over it. */
-static bool draw_empty(Agree *a, int which)
-{
-    const Def *def = a->on.chain->def;
-    bool found = false;
-    int tiled = 0;
-
-    a->on.shape.len = 0;
-    for (int i = 0; i < def->dims.len; i++) {
-        const DefDimSym *dim = &def->dims.data[i];
-        const Reach *reach = find_reach(a, dim->name);
-        int size = 1;
-
-        if (!dim->sym || strcmp(dim->sym->name, dim->name) != 0)
-            continue;
-        if (reach && reach->extent > 1)
-            size = reach->moved ? tiled_size(a, PART, reach, tiled++) : reach->extent;
-        if (i == which && reach && reach->looped) {
-            found = true;
-            size = 0;
-        }
-        vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, size});
-    }
-    bind_params(a);
-    return found;
-}
-
-/* Dimensions along which there are several tiles reach beyond the largest number in a condition, all else has one entry. */
-static void draw_far(Agree *a)
+/* Several tiles, so many elements more, along dimensions that have them, one tile along others; nothing along the one that is empty, if
+ * there is one. */
+static void draw_alike(Agree *a, Form form, int64_t more, int empty)
 {
     const Def *def = a->on.chain->def;
     int tiled = 0;
@@ -743,10 +717,28 @@ static void draw_far(Agree *a)
         if (!dim->sym || strcmp(dim->sym->name, dim->name) != 0)
             continue;
         if (reach && reach->extent > 1)
-            size = reach->moved ? a->far + tiled_size(a, RAGGED, reach, tiled++) : reach->extent;
-        vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, (double)size});
+            size = reach->moved ? more + tiled_size(a, form, reach, tiled++) : reach->extent;
+        vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, i == empty ? 0 : (double)size});
     }
     bind_params(a);
+}
+
+/* Nothing along one that a loop goes over, and little of all else; false: no loop goes over it. */
+static bool draw_empty(Agree *a, int which)
+{
+    const DefDimSym *dim = &a->on.chain->def->dims.data[which];
+    const Reach *reach = find_reach(a, dim->name);
+    bool looped = reach && reach->looped && dim->sym && strcmp(dim->sym->name, dim->name) == 0;
+
+    if (looped)
+        draw_alike(a, PART, 0, which);
+    return looped;
+}
+
+/* Dimensions along which there are several tiles reach beyond the largest number in a condition, all else has one entry. */
+static void draw_far(Agree *a)
+{
+    draw_alike(a, RAGGED, a->far, -1);
 }
 
 /* Of Inputs and Outputs, or of all that is computed on the way as well; infinite: that is not known. */

@@ -876,36 +876,32 @@ static bool try_without(Vary *v)
 
 /* ---- entry ------------------------------------------------------------------------------------------------ */
 
-/* `Divide O, L else 0`: of a row that has seen nothing. */
-static bool try_quotients(Vary *v)
+/* An `else 0` for an operation that has none. */
+static bool try_else(Vary *v, OpId op, const char *label)
 {
     for (int i = v->computes.len - 1; i >= 0; i--) {
         const Stmt *s = v->computes.data[i];
-        Stmt *changed = s->op_known && s->op == OP_DIVIDE && !s->otherwise ? suggest_like(v->s, s) : NULL;
+        Stmt *changed = s->op_known && s->op == op && !s->otherwise ? suggest_like(v->s, s) : NULL;
 
         if (!changed)
             continue;
         changed->otherwise = expr_int(v->s->arena, 0);
-        if (suggest_stmt(v->s, s, changed, "where the divisor is 0"))
+        if (suggest_stmt(v->s, s, changed, label))
             return true;
     }
     return false;
 }
 
+/* `Divide O, L else 0`: of a row that has seen nothing. */
+static bool try_quotients(Vary *v)
+{
+    return try_else(v, OP_DIVIDE, "where the divisor is 0");
+}
+
 /* `Mask H where ... else 0`: of what is summed up. */
 static bool try_masks(Vary *v)
 {
-    for (int i = v->computes.len - 1; i >= 0; i--) {
-        const Stmt *s = v->computes.data[i];
-        Stmt *changed = s->op_known && s->op == OP_MASK && !s->otherwise ? suggest_like(v->s, s) : NULL;
-
-        if (!changed)
-            continue;
-        changed->otherwise = expr_int(v->s->arena, 0);
-        if (suggest_stmt(v->s, s, changed, "0 elsewhere"))
-            return true;
-    }
-    return false;
+    return try_else(v, OP_MASK, "0 elsewhere");
 }
 
 bool propose_else_zero(Suggester *s)

@@ -254,14 +254,25 @@ static void carried_names(Lower *lo, const Block *body, Names *carried)
     }
 }
 
-/* Names that a block gives values in registers hold nothing else from now on. */
-static void hold_no_more(Lower *lo, const Block *block)
+static bool has_register_at(const Lower *lo, const char *name, const ArmEnd *const *ends, int n_ends)
+{
+    for (int i = 0; i < n_ends; i++)
+        if (strcmp(lo->locals.data[i].name, name) == 0 && (ends[0][i].reg || ends[1][i].reg)) return true;
+    return false;
+}
+
+/* Names that a block gives values in registers hold nothing else from now on; but for those, with the ends of an if's arms, that have
+ * one there: what a branch within an arm gave them is over with the arm. */
+static void hold_no_more(Lower *lo, const Block *block, const ArmEnd *const *ends, int n_ends)
 {
     Names written = {0};
     Space space = SPACE_NONE;
     if (!lo->held.len) return;
     assigned_names(lo->arena, block, &written);
-    for (int i = 0; i < written.len; i++) lo_hold_no_more(lo, lo_base_name(lo, written.data[i], &space));
+    for (int i = 0; i < written.len; i++) {
+        const char *name = lo_base_name(lo, written.data[i], &space);
+        if (!has_register_at(lo, name, ends, n_ends)) lo_hold_no_more(lo, name);
+    }
 }
 
 /* ---- regions ----------------------------------------------------------------------------- */
@@ -381,7 +392,7 @@ void lo_for(Lower *lo, const Stmt *s)
     if (runs_surely(lo, s)) start_in_turns(lo, s);
     start_held(lo, s);
     carried_names(lo, &s->body, &carried);
-    hold_no_more(lo, &s->body);
+    hold_no_more(lo, &s->body, NULL, 0);
     TileOp *op = region_op(lo, TILE_FOR, &carried, true, 1);
     op->lo = low;
     op->hi = high;
@@ -470,20 +481,6 @@ static void keep_arm(Lower *lo, const Saved *saved, int from, Arm arm)
         lo_keep_branch(lo, lo->locals.data[i].name, i < saved->locals.len ? saved->locals.data[i].shared : NULL, lo->locals.data[i].shared, &arm);
 }
 
-/* Nor do those that a branch within an arm gave one: what that held is over with the arm. */
-static void hold_no_more_of(Lower *lo, const Block *arm, const ArmEnd *const *ends, int n_ends)
-{
-    Names written = {0};
-    Space space = SPACE_NONE;
-    if (!lo->held.len) return;
-    assigned_names(lo->arena, arm, &written);
-    for (int i = 0; i < written.len; i++) {
-        const char *name = lo_base_name(lo, written.data[i], &space);
-        for (int k = 0; k < n_ends; k++)
-            if (strcmp(lo->locals.data[k].name, name) == 0 && !ends[0][k].reg && !ends[1][k].reg) lo_hold_no_more(lo, name);
-    }
-}
-
 void lo_if(Lower *lo, const Stmt *s)
 {
     int64_t known;
@@ -541,7 +538,7 @@ void lo_if(Lower *lo, const Stmt *s)
     }
     int known_behind = known_in[0] < known_in[1] ? known_in[0] : known_in[1];
     lo_hold_arms(lo, op, registers, known_behind);
-    for (int r = 0; r < 2; r++) hold_no_more_of(lo, &both[r], registers, known_behind);
+    for (int r = 0; r < 2; r++) hold_no_more(lo, &both[r], registers, known_behind);
     lo_unit_close(lo, moved.first_step);
     for (int i = 0; i < op->n_results; i++) lo_unit_branch(lo, op, i, moved.first_step, s->span);
     for (int i = 0; i < moved.len; i++)

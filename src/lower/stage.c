@@ -311,11 +311,16 @@ static bool holds_before(Lower *lo, const LowerLoop *loop, const char *name, con
     return true;
 }
 
-/* Whether a copy that only the loop's first turn makes puts there what the turn `at` reads as the stage. */
-static bool is_primed_within(Lower *lo, const LowerLoop *loop, const Local *local, const Ahead *first, const TileOp *load, const Aff *stage, const Aff *at)
+/* The stage that a copy fills in the loop's first turn; NULL: not known. */
+static const Aff *stage_at_first(Lower *lo, const LowerLoop *loop, const Local *local, const Ahead *a)
 {
-    const Aff *put = lo_stage(lo, local, first->copy->stage);
-    if (!put || shifted(lo, put, loop->var, loop->lo) != stage || first->copy->span.start > lo->rw.loc.start) return false;
+    return shifted(lo, lo_stage(lo, local, a->copy->stage), loop->var, loop->lo);
+}
+
+/* Whether a copy that only the loop's first turn makes, to this stage, puts there what the turn `at` reads. */
+static bool is_primed_within(Lower *lo, const LowerLoop *loop, const Local *local, const Ahead *first, const TileOp *load, const Aff *at)
+{
+    if (first->copy->span.start > lo->rw.loc.start) return false;
     TileOp *op = load_of(lo, first->copy, local);
     if (!op) return false;
     shift_load(lo, op, loop->var, loop->lo);
@@ -333,9 +338,9 @@ static bool is_primed(Lower *lo, const LowerLoop *loop, const Local *local, cons
         bool within = false;
         if (aff_always(lo->program->aff, aff_le(lo->program->aff, loop->hi, at))) break;
         for (int i = 0; i < firsts->len; i++) {
-            const Aff *put = lo_stage(lo, local, firsts->data[i].copy->stage);
-            if (is_primed_within(lo, loop, local, &firsts->data[i], load, wanted, at)) within = true;
-            else if (!put || !are_distinct(lo, shifted(lo, put, loop->var, loop->lo), wanted)) return false; /* another tile may be there */
+            const Aff *put = stage_at_first(lo, loop, local, &firsts->data[i]);
+            if (put == wanted && is_primed_within(lo, loop, local, &firsts->data[i], load, at)) within = true;
+            else if (!put || !are_distinct(lo, put, wanted)) return false; /* another tile may be there */
         }
         if (!within && !holds_before(lo, loop, local->name, load, wanted, before, at)) return false;
     }
@@ -359,10 +364,10 @@ static void take_firsts(Lower *lo, const LowerLoop *loop, Aheads *copies, Aheads
 static bool firsts_overwrite(Lower *lo, const LowerLoop *loop, const Local *local, const Aheads *firsts, const Aff *copied)
 {
     for (int i = 0; i < firsts->len; i++) {
-        const Aff *put = lo_stage(lo, local, firsts->data[i].copy->stage);
+        const Aff *put = stage_at_first(lo, loop, local, &firsts->data[i]);
         if (!put) return true;
-        const Aff *there = shifted(lo, put, loop->var, loop->lo), *here = shifted(lo, copied, loop->var, loop->lo);
-        if (!are_distinct(lo, there, here)) return true;
+        const Aff *here = shifted(lo, copied, loop->var, loop->lo);
+        if (!are_distinct(lo, put, here)) return true;
     }
     return false;
 }
@@ -687,13 +692,8 @@ static TileValue *loaded_alike(Lower *lo, const TileOp *branch, const Staged *co
     if (of[0] == of[1]) where = of[0];
     else if (of[0] == all) where = aff_or(aff, branch->cond, of[1]);
     else if (of[1] == all) where = aff_or(aff, aff_not(aff, branch->cond), of[0]);
-    TileOp *load = tile_op_new(lo->program, lo->kernel, TILE_LOAD, 0, NULL, 1, &a->results[0]->type);
-    load->tensor = a->tensor;
-    load->row_dim = a->row_dim;
-    load->col_dim = a->col_dim;
-    load->coords = a->coords;
+    TileOp *load = same_load(lo, a);
     load->where = where == all ? NULL : where;
-    load->loc = a->loc;
     tile_insert(lo->program, lo->rw.block, lo->rw.at++, load);
     return load->results[0];
 }
